@@ -44,6 +44,16 @@ run: setup ## Set up, and show the main job: understudy demo
 .PHONY: test
 test: test-python test-go cross ## Set up, and run every test
 
+# Left out: what starts hundreds of interpreters, and the race detector.
+QUICK_GO = $(shell $(GO) list ./... | grep -v -E '/(worker|e2e|conformance|soak)$$')
+QUICK_SCRIPTS := crash|undo|branch|figures|project|variables|http|policy
+
+.PHONY: test-quick
+test-quick: setup ## Set up, and run in two minutes what finds most faults
+	"$$(./understudy setup 2>/dev/null)" -m pyworker.tests pyworker.tests.test_cells pyworker.tests.test_session
+	UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) test $(QUICK_GO)
+	UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" $(GO) test ./internal/e2e -run 'TestScripts/($(QUICK_SCRIPTS))$$'
+
 .PHONY: test-python
 test-python: setup ## Run the tests of the Python half
 	"$$(./understudy setup 2>/dev/null)" -m pyworker.tests

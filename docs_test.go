@@ -375,9 +375,9 @@ func clientTable() string {
 		if f.Record {
 			record = "yes"
 		}
-		rows = append(rows, []string{f.Client, strings.Join(names, ", "), fmt.Sprint(f.Text), fmt.Sprint(f.Side), fmt.Sprint(f.Bytes), record, f.Why})
+		rows = append(rows, []string{f.Client, strings.Join(names, ", "), record, f.Why})
 	}
-	return table([]string{"client", "calls itself", "characters of text", "side of an image", "bytes in all", "record", "why"}, rows)
+	return table([]string{"client", "calls itself", "record", "why"}, rows)
 }
 
 // conversationTable tells how clients got on with the server, by transport.

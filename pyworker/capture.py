@@ -126,9 +126,13 @@ class Streams:
         self.flush_own()
         return [raw.count for raw in self._raws.values()]
 
-    def restore(self):
-        """Makes descriptors and streams what they were at the start."""
-        self._repair()
+    def restore(self, repaired=False):
+        """Makes descriptors and streams what they were at the start.
+
+        repaired says that the descriptors are, by flush() a moment ago.
+        """
+        if not repaired:
+            self._repair()
         for fd, name in enumerate(_NAMES):
             text = self._texts[fd] = self._mend(fd)
             setattr(sys, f"__{name}__", text)

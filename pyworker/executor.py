@@ -16,6 +16,7 @@ from .awaiting import Awaiting
 from .display import encode, kinds, variables
 from .reserve import Reserve
 
+_MOST_PYTHON = 1 << 20  # characters of what a cell became that are told
 _LEAST_RECURSION = 500  # frames that our own work may need
 
 _UNVERIFIED = (
@@ -35,6 +36,7 @@ class Executor:
         self._snapshot = variables.Snapshot(vars(session.module))
         self._recursion_limit = sys.getrecursionlimit()
         self._compiled = False  # the present cell has been compiled
+        self._became = None  # the Python that it became, if it was written otherwise
         self._execution = 0
         self._part = None  # of the present cell, the part that ran last
         self._returned = []  # what the plugin that was called, or the install, has returned
@@ -92,6 +94,10 @@ class Executor:
         seconds += time.perf_counter() - start
         session.interrupts.excuse(signalled)
         record = {"type": "done", "execution": execution, "ok": error is None}
+        if len(self._became or "") <= _MOST_PYTHON:  # else it is not known to have run as it was
+            record["python"] = self._became or ""
+        if not self._compiled:
+            record["refused"] = True
         if self._exit_code is not None:
             record.update(ok=record["ok"] and self._exit_code == 0, exit_code=self._exit_code)
         if result_var_name:
@@ -151,6 +157,7 @@ class Executor:
     def _run(self, action, compiled=False):
         """Runs an action; returns (exception or None, seconds)."""
         self._compiled, self._part, self._looked = compiled, None, 0.0
+        self._became = None
         self._returned.clear()
         self._exit_code = None
         if self._recursion_limit != sys.getrecursionlimit():
@@ -186,8 +193,9 @@ class Executor:
         parts = self._compiler.compile(code, filename, begin, raw)
         if request.get("compile_only"):  # what the server took for a syntax error is none here
             raise SyntaxError(_UNVERIFIED, (filename, 1, None, None))
-        if self._compiler.transformed is not None:
-            self._session.code_file.write_python(self._compiler.transformed)
+        self._became = self._compiler.transformed
+        if self._became is not None:
+            self._session.code_file.write_python(self._became)
         self._look(parts)
         self._compiled = True
         notebook, failed = self._session.notebook, None

@@ -14,7 +14,7 @@ class Place:
 
     def __init__(self, workdir):
         self.workdir = workdir
-        self._entered = ""  # as the system calls the folder that an execution began in
+        self._entered = False  # an execution has begun there
         self._told = set()  # other folders in which one ended, as the reader knows
         rest = list(sys.path)
         if late.started_in in rest:
@@ -49,16 +49,17 @@ class Place:
         """
         self._restore_path()
         self._forget_listings()
-        self._entered = ""
+        self._entered = True
         try:
-            self._change()
+            os.chdir(self.workdir)
             return ""
         except OSError:
             pass
         try:
             os.makedirs(self.workdir, exist_ok=True)
-            self._change()
+            os.chdir(self.workdir)
         except OSError as error:
+            self._entered = False
             return f"the working directory {self.workdir} can't be entered: {error.strerror}"
         return f"the working directory {self.workdir} was gone and has been made again, empty"
 
@@ -71,14 +72,12 @@ class Place:
             folder = _getcwd()
         except OSError:  # it was deleted
             return ""
-        if not self._entered or folder == self._entered or folder in self._told:
+        if not self._entered or folder == self.workdir or folder in self._told:
+            return ""
+        if folder == os.path.realpath(self.workdir):
             return ""
         self._told.add(folder)
         return f"the run ended in {folder}; the next one starts in the working directory again"
-
-    def _change(self):
-        os.chdir(self.workdir)
-        self._entered = _getcwd()
 
     def _restore_path(self):
         if type(sys.path) is not list or not sys.path:

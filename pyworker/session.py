@@ -81,8 +81,8 @@ class Session:
 
     def finish(self, guard):
         """Brings out all that was printed, and takes our streams back."""
-        guard(self.streams.flush)
-        self.streams.restore()
+        _, error = guard(self.streams.flush)
+        self.streams.restore(repaired=error is None)
         self.forks.deaths.hold()
 
     def complain(self, what, error):

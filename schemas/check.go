@@ -13,47 +13,39 @@ import (
 )
 
 // check returns the value as its property's type, within bounds and choices.
-func (a *object) check(m member) (json.RawMessage, error) {
-	if slices.Contains(a.named, m.name) {
-		return a.textsByName(m.name, m.value)
+func (a *object) check(m member, property *jsonschema.Schema) (json.RawMessage, error) {
+	if isTexts(property) {
+		return textsByName(m.name, m.value)
 	}
-	property, _ := a.schema.Properties.Get(m.name)
 	value, ok := convert(m.value, property.Type)
 	if !ok {
-		return nil, a.fault(m.name, "argument %q must be %s, not %s", m.name, a.expected(m.name, property), describe(m.value))
+		return nil, fault(m.name, "argument %q must be %s, not %s", m.name, expected(property, a.units[m.name]), describe(m.value))
 	}
-	switch property.Type {
-	case "number":
-		if err := a.checkNumber(m.name, value, property); err != nil {
+	switch {
+	case property.Type == "number":
+		if err := checkNumber(m.name, value, property, a.units[m.name]); err != nil {
 			return nil, err
 		}
-	case "integer":
+	case property.Type == "integer":
 		if value, ok = whole(value); !ok {
-			return nil, a.fault(m.name, "argument %q must be a whole number, not %s", m.name, clip(string(m.value)))
+			return nil, fault(m.name, "argument %q must be a whole number, not %s", m.name, clip(string(m.value)))
 		}
-	case "array":
-		if err := a.checkTexts(m.name, value); err != nil {
-			return nil, err
+	case isStrings(property):
+		var items []json.RawMessage
+		_ = json.Unmarshal(value, &items) // which is valid
+		for i, item := range items {
+			if kind(item) != "string" { // null would be read as one
+				return nil, fault(m.name, "argument %q must hold strings only; item %d is %s", m.name, i+1, describe(item))
+			}
 		}
 	}
-	return value, a.checkChoice(m.name, value, property)
+	return value, checkChoice(m.name, value, property)
 }
 
-// checkTexts refuses anything but strings in an array that is declared to hold those.
-func (a *object) checkTexts(name string, value json.RawMessage) error {
-	if !slices.Contains(a.texts, name) {
-		return nil
-	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(value, &items); err != nil {
-		return a.fault(name, "argument %q can't be read: %v", name, err)
-	}
-	for i, item := range items {
-		if kind(item) != "string" {
-			return a.fault(name, "argument %q must hold strings only; item %d is %s", name, i+1, describe(item))
-		}
-	}
-	return nil
+// isStrings reports whether a property is declared as an array of strings; what other
+// arrays hold is not looked into.
+func isStrings(property *jsonschema.Schema) bool {
+	return property.Type == "array" && property.Items != nil && property.Items.Type == "string"
 }
 
 // whole returns an integer as JSON has it without fraction and exponent: 3.0 is 3.
@@ -90,84 +82,64 @@ func convert(value json.RawMessage, to string) (json.RawMessage, bool) {
 	return inner, json.Valid(inner) && kind(inner) == to
 }
 
-func (a *object) checkNumber(name string, value json.RawMessage, property *jsonschema.Schema) error {
+// checkNumber refuses a number that no float64 holds, or below the least.
+func checkNumber(name string, value json.RawMessage, property *jsonschema.Schema, unit string) error {
 	number, err := strconv.ParseFloat(string(value), 64)
 	if err != nil {
-		return a.fault(name, "argument %q is out of range: %s", name, clip(string(value)))
+		return fault(name, "argument %q is out of range: %s", name, clip(string(value)))
 	}
-	bounds := []struct {
-		bound  json.Number
-		broken func(bound float64) bool
-		words  string
-	}{
-		{property.Minimum, func(b float64) bool { return number < b }, "at least"},
-		{property.ExclusiveMinimum, func(b float64) bool { return number <= b }, "more than"},
-		{property.Maximum, func(b float64) bool { return number > b }, "at most"},
-		{property.ExclusiveMaximum, func(b float64) bool { return number >= b }, "less than"},
-	}
-	for _, b := range bounds {
-		if limit, err := b.bound.Float64(); err == nil && b.broken(limit) {
-			allowed := strings.TrimSpace(fmt.Sprintf("%s %s %s", b.words, b.bound, a.units[name]))
-			return a.fault(name, "argument %q must be %s, not %s", name, allowed, clip(string(value)))
-		}
+	if least, err := property.Minimum.Float64(); err == nil && number < least {
+		allowed := strings.TrimSpace(fmt.Sprintf("at least %s %s", property.Minimum, unit))
+		return fault(name, "argument %q must be %s, not %s", name, allowed, clip(string(value)))
 	}
 	return nil
 }
 
-func (a *object) checkChoice(name string, value json.RawMessage, property *jsonschema.Schema) error {
+func checkChoice(name string, value json.RawMessage, property *jsonschema.Schema) error {
 	if len(property.Enum) == 0 {
 		return nil
 	}
 	var given any
 	if err := json.Unmarshal(value, &given); err != nil {
-		return a.fault(name, "argument %q can't be read: %v", name, err)
+		return fault(name, "argument %q can't be read: %v", name, err)
 	}
-	if slices.ContainsFunc(property.Enum, func(choice any) bool { return reflect.DeepEqual(choice, given) }) {
-		return nil
-	}
-	text, isText := given.(string)
-	if !isText {
-		text = string(value)
-	}
-	words, choices := choicesOf(property)
-	if isText {
-		value = []byte(strconv.Quote(clip(text)))
-	}
-	fault := a.fault(name, "argument %q must be one of %s, not %s", name, join(choices, "or"), clip(string(value)))
-	if near, ok := nearest(text, words); ok && isText {
-		fault.Message += fmt.Sprintf("; did you mean %q?", near)
-	}
-	fault.Choice = text
-	return fault
-}
-
-// choicesOf returns the texts among the values that an argument may have, and all
-// of them as a reader is told.
-func choicesOf(property *jsonschema.Schema) (words, all []string) {
+	var words, choices []string
 	for _, choice := range property.Enum {
+		if reflect.DeepEqual(choice, given) {
+			return nil
+		}
 		if text, ok := choice.(string); ok {
-			words, all = append(words, text), append(all, strconv.Quote(text))
-		} else if encoded, err := json.Marshal(choice); err == nil {
-			all = append(all, string(encoded))
+			words = append(words, text)
+		}
+		if encoded, err := json.Marshal(choice); err == nil {
+			choices = append(choices, string(encoded))
 		}
 	}
-	return words, all
+	shown, advice := clip(string(value)), ""
+	text, isText := given.(string)
+	if isText {
+		shown = strconv.Quote(clip(text))
+		if near, ok := nearest(text, words); ok {
+			advice = fmt.Sprintf("; did you mean %q?", near)
+		}
+	}
+	wrong := fault(name, "argument %q must be one of %s, not %s%s", name, join(choices, "or"), shown, advice)
+	wrong.Choice = text
+	return wrong
 }
 
 // expected says in words what an argument must be.
-func (a *object) expected(name string, property *jsonschema.Schema) string {
-	switch unit := a.units[name]; {
+func expected(property *jsonschema.Schema, unit string) string {
+	switch {
 	case property.Type == "boolean":
 		return "true or false"
-	case property.Type == "object":
-		return "an object"
 	case property.Type == "number" && unit != "":
 		return "a number of " + unit
 	case property.Type == "integer":
 		return "a whole number"
-	case slices.Contains(a.texts, name):
+	case isStrings(property):
 		return "an array of strings"
-	case property.Type == "array" || property.Type == "object":
+	case slices.Contains([]string{"array", "object"}, property.Type):
 		return "an " + property.Type
 	default:
 		return "a " + property.Type

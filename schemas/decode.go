@@ -3,6 +3,7 @@ package schemas
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -22,9 +23,6 @@ type object struct {
 	schema *jsonschema.Schema
 	raw    json.RawMessage
 	units  map[string]string // of numbers, by argument
-	texts  []string          // the arguments that are arrays of strings
-	named  []string          // those that are Texts
-	hidden []string          // those that the schema does not show
 }
 
 // ArgumentError says which argument is wrong and what to do about it.
@@ -45,54 +43,32 @@ func For[T any](tool string, options ...Option) (*Arguments[T], error) {
 	t := reflect.TypeFor[T]()
 	a := &Arguments[T]{object{tool: tool, schema: reflectType(t), units: make(map[string]string)}}
 	a.schema.AdditionalProperties = nil // Google's client fails on a boolean there, and Decode refuses unknown ones
-	for field := range fields(t) {
-		name := nameOf(field)
+	for name, field := range arguments(t) {
 		a.units[name] = field.Tag.Get("unit")
-		if field.Type == textsType {
-			a.named = append(a.named, name)
-		}
 	}
 	for _, option := range options {
 		option(&a.object)
 	}
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		switch {
-		case p.Value.Type == "array" && p.Value.Items != nil && p.Value.Items.Type == "string":
-			a.texts = append(a.texts, p.Key)
-		case slices.Contains(a.named, p.Key), slices.Contains([]string{"string", "number", "boolean"}, p.Value.Type):
-		default:
+		scalar := slices.Contains([]string{"string", "number", "boolean"}, p.Value.Type)
+		if !scalar && !isTexts(p.Value) && !isStrings(p.Value) {
 			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
 		}
 	}
 	var err error
-	if a.raw, err = a.advertised(); err != nil {
+	if a.raw, err = json.Marshal(a.schema); err != nil {
 		return nil, fmt.Errorf("encoding the schema of %s: %w", tool, err)
 	}
 	return a, nil
 }
 
-// advertised is the schema without what is hidden.
-func (a *object) advertised() (json.RawMessage, error) {
-	shown := *a.schema
-	shown.Properties = jsonschema.NewProperties()
-	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		if !slices.Contains(a.hidden, p.Key) {
-			shown.Properties.Set(p.Key, p.Value)
-		}
-	}
-	return json.Marshal(&shown)
-}
-
-// nameOf is the name of the argument that a field takes.
-func nameOf(field reflect.StructField) string {
-	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-	return name
-}
-
-func fields(t reflect.Type) func(func(reflect.StructField) bool) {
-	return func(yield func(reflect.StructField) bool) {
-		for _, field := range reflect.VisibleFields(t) { // those of embedded structs, too
-			if !field.Anonymous && !yield(field) {
+// arguments are the fields of a struct, those of embedded ones too, by the argument that
+// each takes.
+func arguments(t reflect.Type) iter.Seq2[string, reflect.StructField] {
+	return func(yield func(string, reflect.StructField) bool) {
+		for _, field := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+			if !field.Anonymous && !yield(name, field) {
 				return
 			}
 		}
@@ -111,71 +87,66 @@ func (a *object) Schema() json.RawMessage { return a.raw }
 // boolean or a list may come as a string that holds it ("30", "True"), which models
 // often write. Refusing that would cost a turn and teach nothing.
 func (a *Arguments[T]) Decode(raw json.RawMessage) (T, error) {
-	var none, decoded T
 	checked, err := a.checked(raw)
 	if err != nil {
+		var none T
 		return none, err
 	}
-	into := reflect.ValueOf(&decoded).Elem()
-	for field := range fields(into.Type()) {
-		name := nameOf(field)
-		value, given := checked[name]
+	return fill[T](checked)
+}
+
+// fill puts values into the fields of a T that take them.
+func fill[T any](values map[string]json.RawMessage) (T, error) {
+	var none, filled T
+	into := reflect.ValueOf(&filled).Elem()
+	for name, field := range arguments(into.Type()) {
+		value, given := values[name]
 		if !given {
 			continue
 		}
 		if err := json.Unmarshal(value, into.FieldByIndex(field.Index).Addr().Interface()); err != nil {
-			return none, a.fault(name, "argument %q can't be read: %v", name, err)
+			return none, fault(name, "argument %q can't be read: %v", name, err)
 		}
 	}
-	return decoded, nil
+	return filled, nil
 }
 
 // checked returns the arguments that are present, by name, each as its type.
 func (a *object) checked(raw json.RawMessage) (map[string]json.RawMessage, error) {
-	values, err := a.read(raw)
-	if err != nil {
-		return nil, err
+	members, problem := readObject(raw)
+	if problem != "" {
+		return nil, fault("", "the arguments of %s must be one JSON object: %s", a.tool, problem)
 	}
-	checked := make(map[string]json.RawMessage, len(values))
-	for _, v := range values {
-		if checked[v.name], err = a.check(v); err != nil {
+	checked := make(map[string]json.RawMessage, len(members))
+	seen := make(map[string]bool, len(members))
+	for _, m := range members {
+		property, known := a.schema.Properties.Get(m.name)
+		switch {
+		case !known:
+			return nil, a.unknown(m.name)
+		case seen[m.name]:
+			return nil, fault(m.name, "argument %q is given twice; give it once", m.name)
+		}
+		seen[m.name] = true
+		if isAbsent(m.value, property) {
+			continue
+		}
+		value, err := a.check(m, property)
+		if err != nil {
 			return nil, err
 		}
+		checked[m.name] = value
 	}
 	for _, name := range a.schema.Required {
 		if _, ok := checked[name]; !ok {
-			return nil, a.fault(name, "argument %q is required for %s", name, a.tool)
+			return nil, fault(name, "argument %q is required for %s", name, a.tool)
 		}
 	}
 	return checked, nil
 }
 
-func (a *object) fault(name, format string, args ...any) *ArgumentError {
+func fault(name, format string, args ...any) *ArgumentError {
 	return &ArgumentError{Argument: name, Message: fmt.Sprintf(format, args...)}
-}
-
-// read returns the arguments that are present, each known by name.
-func (a *object) read(raw json.RawMessage) ([]member, error) {
-	members, problem := readObject(raw)
-	if problem != "" {
-		return nil, a.fault("", "the arguments of %s must be one JSON object: %s", a.tool, problem)
-	}
-	present := members[:0]
-	seen := make(map[string]bool, len(members))
-	for _, m := range members {
-		property, known := a.schema.Properties.Get(m.name)
-		if !known {
-			return nil, a.unknown(m.name)
-		}
-		if seen[m.name] {
-			return nil, a.fault(m.name, "argument %q is given twice; give it once", m.name)
-		}
-		seen[m.name] = true
-		if !isAbsent(m.value, property) {
-			present = append(present, m)
-		}
-	}
-	return present, nil
 }
 
 // isAbsent reports whether a value says that there is none: null but where anything is a
@@ -193,16 +164,14 @@ func isAbsent(value json.RawMessage, property *jsonschema.Schema) bool {
 func (a *object) unknown(name string) error {
 	var known []string
 	for p := a.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		if !slices.Contains(a.hidden, p.Key) {
-			known = append(known, p.Key)
-		}
+		known = append(known, p.Key)
 	}
-	advice := "it takes " + list(known)
+	advice := "it takes " + join(known, "and")
 	if len(known) == 0 {
 		advice = "it takes none"
 	}
 	if near, ok := nearest(name, known); ok {
 		advice = fmt.Sprintf("did you mean %q?", near)
 	}
-	return a.fault(name, "unknown argument %q for %s; %s", clip(name), a.tool, advice)
+	return fault(name, "unknown argument %q for %s; %s", clip(name), a.tool, advice)
 }

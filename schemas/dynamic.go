@@ -3,104 +3,101 @@ package schemas
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/invopop/jsonschema"
+	orderedmap "github.com/pb33f/ordered-map/v2"
 )
 
-// Object describes the arguments of a tool whose schema is known at run time only.
-type Object struct {
+// Extended describes the arguments of a tool whose schema is known at run time only, and
+// those that T declares, but for those whose name is taken.
+type Extended[T any] struct {
 	object
-	own []string // the names that are the schema's own, not added by Extend
+	own []string // the names that are the schema's own
 }
 
 // dynamicTypes are those that check knows; "" takes any value, null too.
 var dynamicTypes = []string{"string", "number", "integer", "boolean", "array", "object", ""}
 
-// Parse reads the schema of the named tool's arguments: a closed object whose
+// Extend reads the schema of the named tool's arguments: a closed object whose
 // properties have a type, a description, a default and an enum. It fails on other
 // types: what they hold would not be checked. What arrays and objects contain is
 // not looked into.
-func Parse(tool string, schema json.RawMessage) (*Object, error) {
-	o := &Object{object: object{tool: tool, schema: &jsonschema.Schema{}, units: make(map[string]string)}}
-	if err := json.Unmarshal(schema, o.schema); err != nil {
+func Extend[T any](tool string, schema json.RawMessage, by *Arguments[T]) (*Extended[T], error) {
+	e := &Extended[T]{object: object{tool: tool, schema: &jsonschema.Schema{}, units: map[string]string{}}}
+	if err := json.Unmarshal(schema, e.schema); err != nil {
 		return nil, fmt.Errorf("reading the schema of %s: %w", tool, err)
 	}
-	if o.schema.Type != "object" {
+	if e.schema.Type != "object" {
 		return nil, fmt.Errorf("the schema of %s describes no object", tool)
 	}
-	if o.schema.Properties == nil {
-		o.schema.Properties = jsonschema.NewProperties()
+	if e.schema.Properties == nil {
+		e.schema.Properties = jsonschema.NewProperties()
 	}
-	for p := o.schema.Properties.Oldest(); p != nil; p = p.Next() {
+	for p := e.schema.Properties.Oldest(); p != nil; p = p.Next() {
 		if !slices.Contains(dynamicTypes, p.Value.Type) {
 			return nil, fmt.Errorf("argument %q of %s: no check for type %q", p.Key, tool, p.Value.Type)
 		}
-		o.own = append(o.own, p.Key)
+		e.own = append(e.own, p.Key)
 	}
-	o.raw = schema
-	return o, nil
+	for p := by.schema.Properties.Oldest(); p != nil; p = p.Next() {
+		if !slices.Contains(e.own, p.Key) {
+			e.schema.Properties.Set(p.Key, p.Value)
+			e.units[p.Key] = by.units[p.Key]
+		}
+	}
+	var err error
+	e.raw, err = e.extended(schema)
+	return e, err
 }
 
-// Extend adds the arguments that T declares, but for those whose name is taken.
-func Extend[T any](o *Object, by *Arguments[T]) error {
-	more := make(map[string]json.RawMessage)
-	var names []string
-	for p := by.schema.Properties.Oldest(); p != nil; p = p.Next() {
-		if _, taken := o.schema.Properties.Get(p.Key); taken {
+// extended is the schema as it was written with the properties that were added: encoded
+// anew, an empty schema would become true, which some clients do not take for one.
+func (e *Extended[T]) extended(schema json.RawMessage) (json.RawMessage, error) {
+	whole, properties := orderedmap.New[string, json.RawMessage](), orderedmap.New[string, json.RawMessage]()
+	if err := json.Unmarshal(schema, whole); err != nil {
+		return nil, fmt.Errorf("reading the schema of %s: %w", e.tool, err)
+	}
+	if written, ok := whole.Get("properties"); ok {
+		if err := json.Unmarshal(written, properties); err != nil {
+			return nil, fmt.Errorf("reading the schema of %s: %w", e.tool, err)
+		}
+	}
+	for p := e.schema.Properties.Oldest(); p != nil; p = p.Next() {
+		if slices.Contains(e.own, p.Key) {
 			continue
 		}
-		encoded, err := json.Marshal(p.Value)
+		added, err := json.Marshal(p.Value)
 		if err != nil {
-			return fmt.Errorf("encoding argument %q of %s: %w", p.Key, o.tool, err)
+			return nil, fmt.Errorf("encoding argument %q of %s: %w", p.Key, e.tool, err)
 		}
-		o.schema.Properties.Set(p.Key, p.Value)
-		o.units[p.Key] = by.units[p.Key]
-		more[p.Key], names = encoded, append(names, p.Key)
+		properties.Set(p.Key, added)
 	}
-	return o.write(names, more)
+	all, err := json.Marshal(properties)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the schema of %s: %w", e.tool, err)
+	}
+	whole.Set("properties", all)
+	return json.Marshal(whole)
 }
 
-// write adds properties to the schema as it was written: encoded anew, an empty
-// schema would become true, which some clients do not take for one.
-func (o *Object) write(names []string, more map[string]json.RawMessage) error {
-	members, err := readMembers(o.raw)
+// Decode reads the arguments of a call as strictly as that of Arguments. It returns those of
+// the schema as a JSON object, and those that were added; an error is an *ArgumentError.
+func (e *Extended[T]) Decode(raw json.RawMessage) (own json.RawMessage, added T, err error) {
+	checked, err := e.checked(raw)
 	if err != nil {
-		return fmt.Errorf("reading the schema of %s: %w", o.tool, err)
+		return nil, added, err
 	}
-	at := slices.IndexFunc(members, func(m member) bool { return m.name == "properties" })
-	if at < 0 {
-		at, members = len(members), append(members, member{"properties", json.RawMessage("{}")})
+	mine := map[string]json.RawMessage{}
+	for _, name := range e.own {
+		if value, given := checked[name]; given {
+			mine[name] = value
+			delete(checked, name)
+		}
 	}
-	properties, err := readMembers(members[at].value)
-	if err != nil {
-		return fmt.Errorf("reading the schema of %s: %w", o.tool, err)
+	if own, err = json.Marshal(mine); err != nil {
+		return nil, added, fault("", "the arguments of %s can't be read: %v", e.tool, err)
 	}
-	for _, name := range names {
-		properties = append(properties, member{name, more[name]})
-	}
-	members[at].value = writeObject(properties)
-	o.raw = writeObject(members)
-	return nil
-}
-
-// Check reads the arguments of a call as strictly as Decode. It returns those of
-// the schema, and those that Extend added, each as a JSON object; an error is an
-// *ArgumentError.
-func (o *Object) Check(raw json.RawMessage) (own, added json.RawMessage, err error) {
-	checked, err := o.checked(raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	others := maps.Clone(checked)
-	maps.DeleteFunc(checked, func(name string, _ json.RawMessage) bool { return !slices.Contains(o.own, name) })
-	maps.DeleteFunc(others, func(name string, _ json.RawMessage) bool { return slices.Contains(o.own, name) })
-	if own, err = json.Marshal(checked); err == nil {
-		added, err = json.Marshal(others)
-	}
-	if err != nil {
-		return nil, nil, o.fault("", "the arguments of %s can't be read: %v", o.tool, err)
-	}
-	return own, added, nil
+	added, err = fill[T](checked)
+	return own, added, err
 }

@@ -21,29 +21,34 @@ const pluginSchema = `{"type":"object","properties":{
 "level":{"enum":[1,2.5,"all",null]},
 "wait":{"type":"string"}},"required":["path"],"additionalProperties":false}`
 
-func parsed(t *testing.T) *Object {
+// added are arguments that each plugin has beside its own.
+type added struct {
+	InterpreterID string   `json:"interpreter_id,omitempty"`
+	Wait          *float64 `json:"wait,omitempty" unit:"seconds"`
+	Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"minimum=0"`
+}
+
+func extended(t *testing.T, schema string) (*Extended[added], error) {
 	t.Helper()
-	o, err := Parse("sql_query", json.RawMessage(pluginSchema))
+	more, err := For[added]("sql_query")
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, err := For[struct {
-		InterpreterID string   `json:"interpreter_id,omitempty"`
-		Wait          *float64 `json:"wait,omitempty" unit:"seconds"`
-		Timeout       *float64 `json:"timeout,omitempty" unit:"seconds" jsonschema:"exclusiveMinimum=0"`
-	}]("sql_query")
-	if err == nil {
-		err = Extend(o, more)
-	}
+	return Extend("sql_query", json.RawMessage(schema), more)
+}
+
+func parsed(t *testing.T) *Extended[added] {
+	t.Helper()
+	e, err := extended(t, pluginSchema)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return o
+	return e
 }
 
 func TestExtend(t *testing.T) {
 	want := strings.ReplaceAll(strings.Replace(pluginSchema, `"wait":{"type":"string"}`,
-		`"wait":{"type":"string"},"interpreter_id":{"type":"string"},"timeout":{"type":"number","exclusiveMinimum":0}`, 1), "\n", "")
+		`"wait":{"type":"string"},"interpreter_id":{"type":"string"},"timeout":{"type":"number","minimum":0}`, 1), "\n", "")
 	if diff := cmp.Diff(want, string(parsed(t).Schema())); diff != "" {
 		t.Error(diff)
 	}
@@ -51,7 +56,7 @@ func TestExtend(t *testing.T) {
 
 func TestObjectCheck(t *testing.T) {
 	o := parsed(t)
-	for name, c := range map[string]struct{ raw, own, added string }{
+	for name, c := range map[string]struct{ raw, own, others string }{
 		"least":                         {`{"path":"a"}`, `{"path":"a"}`, `{}`},
 		"all kinds":                     {`{"path":"a","limit":5,"ratio":1.5,"strict":true,"columns":["x",null,{"y":[1]}],"options":{"k":null}}`, `{"columns":["x",null,{"y":[1]}],"limit":5,"options":{"k":null},"path":"a","ratio":1.5,"strict":true}`, `{}`},
 		"added":                         {`{"path":"a","timeout":"3","interpreter_id":"7f"}`, `{"path":"a"}`, `{"interpreter_id":"7f","timeout":3}`},
@@ -66,9 +71,10 @@ func TestObjectCheck(t *testing.T) {
 		"as strings":                    {`{"path":"a","columns":"[1]","strict":"True","options":"{}"}`, `{"columns":[1],"options":{},"path":"a","strict":true}`, `{}`},
 		"choices":                       {`{"path":"a","method":"iqr","level":2.5}`, `{"level":2.5,"method":"iqr","path":"a"}`, `{}`},
 	} {
-		own, added, err := o.Check(json.RawMessage(c.raw))
-		if err != nil || string(own) != c.own || string(added) != c.added {
-			t.Errorf("%s: %s %s %v", name, own, added, err)
+		own, more, err := o.Decode(json.RawMessage(c.raw))
+		others, failed := json.Marshal(more)
+		if err != nil || failed != nil || string(own) != c.own || string(others) != c.others {
+			t.Errorf("%s: %s %s %v", name, own, others, err)
 		}
 	}
 }
@@ -86,11 +92,11 @@ func TestObjectRefuses(t *testing.T) {
 		`{"path":"a","options":[]}`:  `argument "options" must be an object, not an array`,
 		`{"path":"a","method":"IQ"}`: `argument "method" must be one of "zscore" or "iqr", not "IQ"; did you mean "iqr"?`,
 		`{"path":"a","level":3}`:     `argument "level" must be one of 1, 2.5, "all" or null, not 3`,
-		`{"path":"a","timeout":0}`:   `argument "timeout" must be more than 0 seconds, not 0`,
+		`{"path":"a","timeout":-1}`:  `argument "timeout" must be at least 0 seconds, not -1`,
 		`{"path":"a","path":"b"}`:    `argument "path" is given twice; give it once`,
 		`[]`:                         `the arguments of sql_query must be one JSON object: this is an array`,
 	} {
-		_, _, err := o.Check(json.RawMessage(raw))
+		_, _, err := o.Decode(json.RawMessage(raw))
 		var argument *ArgumentError
 		if !errors.As(err, &argument) || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", raw, err, want)
@@ -98,17 +104,17 @@ func TestObjectRefuses(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
+func TestExtendRefuses(t *testing.T) {
 	for _, schema := range []string{`{`, `{"type":"string"}`, `{"type":"object","properties":{"a":{"type":"null"}}}`} {
-		if _, err := Parse("x", json.RawMessage(schema)); err == nil {
+		if _, err := extended(t, schema); err == nil {
 			t.Errorf("%s is taken", schema)
 		}
 	}
-	o, err := Parse("x", json.RawMessage(`{"type":"object"}`))
+	o, err := extended(t, `{"type":"object"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := o.Check(json.RawMessage(`{"a":1}`)); err == nil || err.Error() != `unknown argument "a" for x; it takes none` {
+	if _, _, err := o.Decode(json.RawMessage(`{"a":1}`)); err == nil || err.Error() != `unknown argument "a" for sql_query; it takes interpreter_id, wait and timeout` {
 		t.Error(err)
 	}
 }

@@ -38,9 +38,7 @@ func clip(text string) string {
 	return strings.ToValidUTF8(text[:clipLength], "") + "…"
 }
 
-// list writes "a, b and c".
-func list(words []string) string { return join(words, "and") }
-
+// join writes "a, b and c".
 func join(words []string, last string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")

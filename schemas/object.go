@@ -21,60 +21,41 @@ func readObject(raw json.RawMessage) (members []member, problem string) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, ""
 	}
-	if !json.Valid(raw) {
-		return nil, "this is not valid JSON"
-	}
-	if k := kind(raw); k != "object" {
+	members, err := readMembers(raw)
+	switch {
+	case err == nil:
+		return members, ""
+	case json.Valid(raw):
 		return nil, "this is " + describe(raw)
 	}
-	members, err := readMembers(raw)
-	if err != nil {
-		return nil, err.Error()
-	}
-	return members, ""
+	return nil, "this is not valid JSON"
 }
 
+// readMembers reads an object once, from its first brace to its last.
 func readMembers(raw json.RawMessage) (members []member, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(raw))
-	if _, err := decoder.Token(); err != nil { // the opening brace
-		return nil, err
+	if token, err := decoder.Token(); err != nil || token != json.Delim('{') {
+		return nil, errors.New("no object")
 	}
 	for decoder.More() {
+		var m member
 		token, err := decoder.Token()
 		if err != nil {
 			return nil, err
 		}
-		name, ok := token.(string)
-		if !ok {
-			return nil, errors.New("a name is missing")
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
+		m.name, _ = token.(string) // the decoder takes nothing else for a name
+		if err := decoder.Decode(&m.value); err != nil {
 			return nil, err
 		}
-		members = append(members, member{name, value})
+		members = append(members, m)
 	}
-	if _, err := decoder.Token(); err != nil && !errors.Is(err, io.EOF) {
+	if _, err := decoder.Token(); err != nil { // the closing brace
 		return nil, err
 	}
-	return members, nil
-}
-
-// writeObject is the JSON object with these members, in that order.
-func writeObject(members []member) json.RawMessage {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, m := range members {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		name, _ := json.Marshal(m.name) // a string always can be
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(m.value)
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something comes after it")
 	}
-	b.WriteByte('}')
-	return b.Bytes()
+	return members, nil
 }
 
 // kind returns JSON Schema's name for the type of a valid JSON value.

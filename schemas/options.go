@@ -13,11 +13,6 @@ func Without(names ...string) Option {
 	}
 }
 
-// Hidden takes arguments that the schema says nothing of.
-func Hidden(names ...string) Option {
-	return func(a *object) { a.hidden = append(a.hidden, names...) }
-}
-
 // Choices gives the texts that an argument may be.
 func Choices(name string, texts ...string) Option {
 	return func(a *object) {

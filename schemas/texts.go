@@ -2,7 +2,6 @@ package schemas
 
 import (
 	"encoding/json"
-	"reflect"
 
 	"github.com/invopop/jsonschema"
 )
@@ -22,73 +21,62 @@ func (Texts) JSONSchema() *jsonschema.Schema {
 	}}
 }
 
-var textsType = reflect.TypeFor[Texts]()
+// isTexts reports whether a property is one of Texts.
+func isTexts(property *jsonschema.Schema) bool {
+	return property.Type == "array" && property.Items != nil && property.Items.Type == "object"
+}
 
 // textsByName returns the value of such an argument as an object of texts by name.
-func (a *object) textsByName(name string, value json.RawMessage) (json.RawMessage, error) {
+func textsByName(argument string, value json.RawMessage) (json.RawMessage, error) {
+	var members []member
 	if inner, ok := convert(value, "object"); ok {
-		members, err := readMembers(inner)
-		if err != nil {
-			return nil, a.fault(name, "argument %q can't be read: %v", name, err)
+		members, _ = readMembers(inner) // which is valid
+	} else if inner, ok = convert(value, "array"); ok {
+		var items []json.RawMessage
+		_ = json.Unmarshal(inner, &items) // which is valid too
+		for i, item := range items {
+			m, wrong := nameAndValue(item)
+			if wrong != "" {
+				return nil, fault(argument, "argument %q must hold objects with name and value; item %d %s", argument, i+1, wrong)
+			}
+			members = append(members, m)
 		}
-		return a.checkMembers(name, members)
+	} else {
+		return nil, fault(argument, "argument %q must be a list of objects with name and value, not %s", argument, describe(value))
 	}
-	inner, ok := convert(value, "array")
-	if !ok {
-		return nil, a.fault(name, "argument %q must be a list of objects with name and value, not %s", name, describe(value))
-	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(inner, &items); err != nil {
-		return nil, a.fault(name, "argument %q can't be read: %v", name, err)
-	}
-	members := make([]member, 0, len(items))
-	for i, item := range items {
-		one, err := a.nameAndValue(name, i, item)
-		if err != nil {
-			return nil, err
+	texts := Texts{}
+	for _, m := range members {
+		var text *string
+		if json.Unmarshal(m.value, &text) != nil {
+			return nil, fault(argument, "%s[%q] must be a string, or null to remove it, not %s; put other values into a string, as JSON say", argument, clip(m.name), clip(string(m.value)))
 		}
-		members = append(members, one)
+		if _, twice := texts[m.name]; twice {
+			return nil, fault(argument, "%s[%q] is given twice; give it once", argument, clip(m.name))
+		}
+		texts[m.name] = text
 	}
-	return a.checkMembers(name, members)
+	return json.Marshal(texts)
 }
 
-// nameAndValue reads the i-th item of a list of names and values.
-func (a *object) nameAndValue(argument string, i int, item json.RawMessage) (one member, err error) {
-	wrong := a.fault(argument, "argument %q must hold objects with name and value; item %d is %s", argument, i+1, describe(item))
-	if kind(item) != "object" {
-		return one, wrong
-	}
+// nameAndValue reads an object that has a name and perhaps a value, or says what is wrong
+// with it.
+func nameAndValue(item json.RawMessage) (m member, wrong string) {
 	fields, err := readMembers(item)
 	if err != nil {
-		return one, wrong
+		return m, "is " + describe(item)
 	}
-	one.value = json.RawMessage("null")
+	m.value = json.RawMessage("null")
 	for _, field := range fields {
 		switch {
-		case field.name == "name" && json.Unmarshal(field.value, &one.name) == nil:
+		case field.name == "name" && json.Unmarshal(field.value, &m.name) == nil:
 		case field.name == "value":
-			one.value = field.value
+			m.value = field.value
 		default:
-			return one, a.fault(argument, "argument %q must hold objects with name and value; item %d has %s %s", argument, i+1, clip(field.name), describe(field.value))
+			return m, "has " + clip(field.name) + " " + describe(field.value)
 		}
 	}
-	if one.name == "" {
-		return one, a.fault(argument, "argument %q must hold objects with name and value; item %d has no name", argument, i+1)
+	if m.name == "" {
+		return m, "has no name"
 	}
-	return one, nil
-}
-
-// checkMembers refuses what is no text, and names that are given twice.
-func (a *object) checkMembers(argument string, members []member) (json.RawMessage, error) {
-	seen := map[string]bool{}
-	for _, m := range members {
-		if k := kind(m.value); k != "string" && k != "null" {
-			return nil, a.fault(argument, "%s[%q] must be a string, or null to remove it, not %s; put other values into a string, as JSON say", argument, clip(m.name), clip(string(m.value)))
-		}
-		if seen[m.name] {
-			return nil, a.fault(argument, "%s[%q] is given twice; give it once", argument, clip(m.name))
-		}
-		seen[m.name] = true
-	}
-	return writeObject(members), nil
+	return m, ""
 }

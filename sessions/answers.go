@@ -4,7 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // maxUncollected is how many finished executions a session keeps for callers
@@ -134,10 +138,8 @@ func (s *Session) whoGets(e *execution) string {
 		return "The call that waits for it returns its output"
 	case before == 0:
 		return `Operation "wait" returns its output`
-	case before == 1:
-		return `Operation "wait" returns its output after that of 1 other execution`
 	default:
-		return fmt.Sprintf(`Operation "wait" returns its output after that of %d other executions`, before)
+		return fmt.Sprintf(`Operation "wait" returns its output after that of %s`, phrase.Count(before, "other execution"))
 	}
 }
 
@@ -160,9 +162,7 @@ func (s *Session) overdue(but *execution) (notes []string) {
 
 // unnoticed says how e ended, "" when it is not over yet. The caller holds the session's mu.
 func (e *execution) unnoticed() string {
-	e.mu.Lock()
-	r := e.result
-	e.mu.Unlock()
+	r := e.outcome()
 	switch {
 	case r == nil:
 		return ""
@@ -218,4 +218,54 @@ func (s *Session) printedBetween() *Result {
 		r.Between = s.options.output().Interleave(s.worker.Between())
 	}
 	return r
+}
+
+// progressEvery is how often a waiting caller hears of its execution.
+const progressEvery = time.Second
+
+// watch tells a waiting caller how its call stands, until end.
+type watch struct {
+	execution atomic.Pointer[execution] // nil while the call is queued
+	stop      chan struct{}
+	running   sync.WaitGroup
+	began     time.Time
+	phase     func() string // what the start of an interpreter waits for
+}
+
+// newWatch starts telling report, which may be nil.
+func (m *Manager) newWatch(report func(Progress)) *watch {
+	w := &watch{stop: make(chan struct{}), began: time.Now(), phase: m.options.waiting}
+	if report != nil {
+		w.running.Go(func() { w.tell(report) })
+	}
+	return w
+}
+
+// follow says that the call's turn has come.
+func (w *watch) follow(e *execution) { w.execution.Store(e) }
+
+// end returns when report will not be called any more.
+func (w *watch) end() {
+	close(w.stop)
+	w.running.Wait()
+}
+
+func (w *watch) tell(report func(Progress)) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.stop:
+			return
+		case <-tick.C:
+			report(w.progress())
+		}
+	}
+}
+
+func (w *watch) progress() Progress {
+	if e := w.execution.Load(); e != nil {
+		return e.progress()
+	}
+	return Progress{Elapsed: time.Since(w.began), Queued: true, Phase: w.phase()}
 }

@@ -214,9 +214,11 @@ func (qs *questions) pending() (prompt string, open, person bool) {
 	return qs.open.Prompt, true, !qs.open.put.IsZero()
 }
 
-// attend waits for e's end until waiting ends, and meanwhile puts its questions.
+// answerQuestions waits for e's end until that time, and meanwhile puts its questions.
 // It returns one that the call is to return with.
-func (s *Session) attend(waiting context.Context, e *execution, asking Asking) *openQuestion {
+func (s *Session) answerQuestions(ctx context.Context, until time.Time, e *execution, asking Asking) *openQuestion {
+	late, wake := s.sleep(until)
+	defer wake()
 	for {
 		q, news := e.questions.take(asking)
 		switch {
@@ -228,7 +230,9 @@ func (s *Session) attend(waiting context.Context, e *execution, asking Asking) *
 		select {
 		case <-e.done:
 			return nil
-		case <-waiting.Done():
+		case <-late:
+			return nil
+		case <-ctx.Done():
 			return nil
 		case <-news:
 		}
@@ -248,7 +252,7 @@ func (s *Session) put(e *execution, q *openQuestion, asking Asking) {
 // asks is the record of an execution that waits for the answer to q, with which
 // the call returns.
 func (e *execution) asks(interpreterID string, q *openQuestion, asking Asking) *Result {
-	r := e.standing(interpreterID)
+	r := e.soFar(interpreterID)
 	r.Status, r.Prompt = StatusAsking, q.Prompt // it may have been answered this moment
 	r.PersonAsked = r.PersonAsked || asking.Return
 	if asking.WithOutput || !asking.Return {

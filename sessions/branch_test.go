@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/sessions/workdir"
 )
 
 func branch(t *testing.T, m *Manager, id string) Listing {
@@ -104,11 +106,16 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 		wantCode(t, err, CodeNotFound)
 		run(t, m, "2 threads")
 		list(t, m)
-		f.forking = func(context.Context, *fakeWorker, Purpose) error {
-			return &ForkError{Reason: "2 Python threads are running"}
+		for reason, remedy := range map[string]string{
+			"2 Python threads are running":               "end these threads (shut down what started them) and try again, or use",
+			"it holds too much (--checkpoint-memory)":    "free memory (del what is not needed any more) and try again, or use",
+			"1 native thread is running":                 "use",
+			"it waits for what another process is doing": "try again, or use",
+		} {
+			f.forking = func(context.Context, *fakeWorker, Purpose) error { return &ForkError{Reason: reason} }
+			_, err = m.Branch(t.Context(), me, "")
+			wantCode(t, err, CodeStart, "can't be branched now: "+reason+"; "+remedy+" operation \"create\"")
 		}
-		_, err = m.Branch(t.Context(), me, "")
-		wantCode(t, err, CodeStart, "can't be branched now: 2 Python threads are running; end these threads (shut down what started them) and try again, or use operation \"create\"")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		_, err = m.Branch(t.Context(), me, "")
 		wantCode(t, err, CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
@@ -160,20 +167,6 @@ func TestADeathThatABranchFinds(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	wantState(t, runIn(t, m, parent, "b"), "restored", true)
-}
-
-func TestRemediesFitTheObstacle(t *testing.T) {
-	for obstacle, want := range map[string]string{
-		"1 Python thread is running (Thread-1)":                                                   "end these threads",
-		"the session holds 3.0 GB, more than the 2.0 GB that may be copied (--checkpoint-memory)": "free memory",
-		"native threads of a library are running (polars)":                                        "",
-		"the session has begun to use a GPU (CUDA), which a copy of it could not":                 "",
-		"fork failed: Resource temporarily unavailable":                                           "try again",
-	} {
-		if got := remedy(obstacle); !strings.HasPrefix(got, want) || want == "" && got != "" {
-			t.Errorf("%s: %q", obstacle, got)
-		}
-	}
 }
 
 func TestWithoutForksThereIsNoBranch(t *testing.T) {
@@ -348,7 +341,7 @@ func TestABranchNamesWhatDidNotComeAlong(t *testing.T) {
 		t.Skip(err)
 	}
 	child := branch(t, m, "")
-	if got := strings.Join(child.Notes, "\n"); !strings.Contains(got, "1 special file of the working directory can't be copied and did not come along: pipe") {
+	if got := strings.Join(child.Notes, "\n"); !strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: pipe") {
 		t.Error(got)
 	}
 }
@@ -373,10 +366,176 @@ func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
 
 func TestSomeOf(t *testing.T) {
 	names := slices.Repeat([]string{"a"}, 7)
-	if got := someOf(names); got != "a, a, a, a, a and 2 more" {
+	if got := someOf(names, 5); got != "a, a, a, a, a and 2 more" {
 		t.Error(got)
 	}
-	if got := someOf(names[:2]); got != "a, a" {
+	if got := someOf(names[:2], 5); got != "a, a" {
 		t.Error(got)
 	}
+}
+
+// python is a worker whose code is "x = 1", "del x" or a name, of which it knows what
+// its own lines have defined.
+func python() *fakeStarter {
+	return workerThat(func(w *fakeWorker, r Request, _ Sink) (Outcome, error) {
+		if name, ok := strings.CutSuffix(r.Code, " = 1"); ok {
+			return Outcome{OK: true, Variables: VariableDiff{Added: []string{name}}}, nil
+		}
+		if name, ok := strings.CutPrefix(r.Code, "del "); ok {
+			return Outcome{OK: true, Variables: VariableDiff{Removed: []string{name}}}, nil
+		}
+		return Outcome{Exception: &Exception{Type: "NameError", Info: ExceptionInfo{Name: r.Code, Msg: "name '" + r.Code + "' is not defined"}}}, nil
+	})
+}
+
+func noteOf(r *Result) string { return strings.Join(r.Notes, "\n") }
+
+func TestMissingNameIsToldWhereItIs(t *testing.T) {
+	m := newTestManager(t, python(), nil)
+	defer m.Close(t.Context())
+	create(t, m, anna, "data")
+	create(t, m, bert, "data")
+	runAs(t, m, anna, RunRequest{Code: "frame = 1", InterpreterID: "data"})
+	runAs(t, m, bert, RunRequest{Code: "secret = 1", InterpreterID: "data"})
+
+	want := `frame is defined in interpreter data; pass interpreter_id "data" to use it`
+	if got := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"})); got != want {
+		t.Errorf("the note is %q, want %q", got, want)
+	}
+	for what, r := range map[string]*Result{
+		"another client's":  runAs(t, m, anna, RunRequest{Code: "secret"}),
+		"nobody's":          runAs(t, m, anna, RunRequest{Code: "nowhere"}),
+		"the session's own": runAs(t, m, anna, RunRequest{Code: "frame", InterpreterID: "data"}),
+	} {
+		if note := noteOf(r); note != "" {
+			t.Errorf("%s: %s", what, note)
+		}
+	}
+
+	runAs(t, m, anna, RunRequest{Code: "del frame", InterpreterID: "data"})
+	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"})); note != "" {
+		t.Errorf("it is deleted: %s", note)
+	}
+}
+
+func TestNamesGoWithTheirState(t *testing.T) {
+	m := newTestManager(t, python(), nil)
+	defer m.Close(t.Context())
+	m.options.Starter.(*fakeStarter).forks = true
+	m.options.History = 3
+	create(t, m, anna, "data")
+	defined := func(name string) bool {
+		return noteOf(runAs(t, m, anna, RunRequest{Code: name})) != ""
+	}
+	runAs(t, m, anna, RunRequest{Code: "a = 1", InterpreterID: "data"})
+	runAs(t, m, anna, RunRequest{Code: "b = 1", InterpreterID: "data"})
+	if _, err := m.Branch(t.Context(), anna, "data"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Undo(t.Context(), anna, "data"); err != nil {
+		t.Fatal(err)
+	}
+	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"})); !strings.Contains(note, "in interpreter py1;") || strings.Contains(note, "data") {
+		t.Errorf("b is undone in data and lives in its branch: %q", note)
+	}
+	runAs(t, m, anna, RunRequest{Code: "c = 1", InterpreterID: "data"})
+	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"})); strings.Contains(note, "data") {
+		t.Errorf("a later execution does not bring it back: %q", note)
+	}
+	if _, err := m.Restart(t.Context(), anna, "data"); err != nil {
+		t.Fatal(err)
+	}
+	if defined("c") {
+		t.Error("c is gone with the restart")
+	}
+	if !defined("a") {
+		t.Error("a lives in the branch")
+	}
+}
+
+func TestNamesAreBounded(t *testing.T) {
+	var c checkpoints
+	c.startAfresh(0)
+	var many []string
+	for i := range 3 * mostDefined {
+		many = append(many, strings.Repeat("n", 1+i%longestDefined)+string(rune('a'+i%26))+strings.Repeat("m", i/longestDefined))
+	}
+	c.advance(1)
+	c.define(1, VariableDiff{Added: many})
+	c.define(1, VariableDiff{Added: []string{strings.Repeat("n", longestDefined+1)}})
+	if len(c.names) > mostDefined {
+		t.Errorf("%d names are kept", len(c.names))
+	}
+}
+
+// TestAProgramIsToldOfItsEarlierInterpreters: one that opens an MCP session for each call
+// learns where the name lives, and nobody else does.
+func TestAProgramIsToldOfItsEarlierInterpreters(t *testing.T) {
+	place, needsHandle := "process:7.1", false
+	m := newTestManager(t, python(), func(o *Options) {
+		o.MaxSessions = 10
+		o.Origin = func(context.Context) string { return place }
+		o.NeedsHandle = func(Client) bool { return needsHandle }
+	})
+	defer m.Close(t.Context())
+	first := runAs(t, m, "session:1", RunRequest{Code: "frame = 1"}).InterpreterID
+	m.Leave(t.Context(), "session:1", true)
+	second := runAs(t, m, "session:2", RunRequest{Code: "frame"})
+	if got, want := noteOf(second), "frame is defined in interpreter "+first; !strings.Contains(got, want) {
+		t.Errorf("the note is %q, want %q", got, want)
+	}
+	needsHandle = true
+	if note := noteOf(runAs(t, m, "session:2", RunRequest{Code: "frame", InterpreterID: second.InterpreterID})); note != "" {
+		t.Errorf("one process may be many people: %s", note)
+	}
+	needsHandle = false
+	for client, where := range map[Client]string{"session:3": "process:8.1", "session:4": "address:192.0.2.1", "session:5": "", anna: "process:7.1"} {
+		place = where
+		if note := noteOf(runAs(t, m, client, RunRequest{Code: "frame"})); note != "" {
+			t.Errorf("%s at %q: %s", client, where, note)
+		}
+	}
+}
+
+func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
+	var root string
+	m := surviving(t, remembers(), func(o *Options) { root = o.WorkdirRoot })
+	run(t, m, "a")
+	l := list(t, m)[0]
+	wantEntries(t, root, l.ID, l.ID+".files")
+	s := m.sessions[l.ID]
+	if spec := s.spec(); spec.Group != l.ID || spec.Home != "" {
+		t.Errorf("%+v", spec)
+	}
+	home, err := s.group.Home()
+	if err != nil || home != filepath.Join(root, "home-"+l.ID) || s.spec().Home != home {
+		t.Errorf("%s %v", home, err)
+	}
+	child := m.sessions[branch(t, m, "").ID]
+	if again, err := child.group.Home(); again != home || err != nil {
+		t.Errorf("%s %v", again, err)
+	}
+	remove(t, m, l.ID)
+	wantEntries(t, root, child.id, child.id+".files", "home-"+l.ID)
+	remove(t, m, child.id)
+	wantEntries(t, root)
+	if _, err = child.group.Home(); !errors.Is(err, workdir.ErrEnded) {
+		t.Error(err)
+	}
+	if strings.Contains(home, child.id) {
+		t.Error(home)
+	}
+}
+
+func TestBranchesShareTheDiskLimit(t *testing.T) {
+	m, _, root := walled(t, func(o *Options) { o.DiskLimit = 3 << 20 })
+	run(t, m, "a")
+	parent := list(t, m)[0]
+	write(t, parent.Workdir, "data", strings.Repeat("x", 1<<20))
+	child := branch(t, m, parent.ID)
+	_, err := m.Branch(t.Context(), me, child.ID)
+	wantCode(t, err, CodeLimit, "limit of 3 MiB (--disk-limit)", "delete files below "+child.Workdir)
+	wantEntries(t, filepath.Join(root, "home-"+parent.ID), "tmp", "packages", parent.ID, parent.ID+".files", child.ID, child.ID+".files")
+	remove(t, m, parent.ID)
+	branch(t, m, child.ID)
 }

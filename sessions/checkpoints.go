@@ -1,53 +1,63 @@
 package sessions
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"sync"
 )
 
+// keeping says how a state is kept.
+type keeping int
+
+const (
+	notKept  keeping = iota // for a reason
+	copied                  // by an understudy
+	pristine                // nothing ran: a fresh start gives the same state
+	due                     // its copy has yet to be made, before anything else runs
+	resting                 // likewise, as the one before was let go while nobody called
+	putOff                  // its copy waits for a moment in which nobody calls; the next execution gives it up
+)
+
 // checkpoint is one state of a session: as an execution left it.
 type checkpoint struct {
-	after      int        // that execution; the last one before the state began, if none ran in it
-	in         string     // the interpreter in which it ran: a branch begins with another's state
-	understudy Understudy // holds the state; nil when none does
-	pristine   bool       // nothing ran: a fresh start gives the same state
-	due        bool       // its copy has yet to be made, before anything else runs
-	putOff     bool       // its copy waits for a moment in which nobody calls; the next execution gives it up
-	resting    bool       // it is due, as the one before was let go while nobody called
-	reason     string     // a clause: why there is no copy
+	after      int    // that execution; the last one before the state began, if none ran in it
+	in         string // the interpreter in which it ran: a branch begins with another's state
+	kept       keeping
+	understudy Understudy
+	reason     string // a clause: why it is not kept
 }
 
 // obstacle says in a clause why the state can't be brought back, "" when it can.
 func (c checkpoint) obstacle() string {
 	switch {
-	case c.pristine:
-		return ""
-	case c.resting:
-		return "while it is idle no copy of them is kept (--copy-idle)"
-	case c.due:
-		return "their copy is still being made"
-	case c.putOff:
-		return "calls came faster than copies are made (--copy-share)"
-	case c.understudy == nil:
+	case c.kept == notKept:
 		return c.reason
-	case hasExited(c.understudy):
+	case c.kept == resting:
+		return "while it is idle no copy of them is kept (--copy-idle)"
+	case c.kept == due:
+		return "their copy is still being made"
+	case c.kept == putOff:
+		return "calls came faster than copies are made (--copy-share)"
+	case c.hasDied():
 		return "the process that held their copy was ended from outside"
 	}
 	return ""
 }
 
-func (c checkpoint) place() Place {
-	if c.pristine {
-		return Place{}
+// hasDied reports whether its copy has.
+func (c checkpoint) hasDied() bool { return c.kept == copied && hasExited(c.understudy) }
+
+func (c checkpoint) ref() StateRef {
+	if c.kept == pristine {
+		return StateRef{}
 	}
-	return Place{InterpreterID: c.in, Execution: c.after}
+	return StateRef{InterpreterID: c.in, Execution: c.after}
 }
 
-func (c checkpoint) dismiss() {
-	if c.understudy != nil {
-		c.understudy.Dismiss()
-	}
+// as is the same state, kept in another way.
+func (c checkpoint) as(kept keeping) checkpoint {
+	return checkpoint{after: c.after, in: c.in, kept: kept}
 }
 
 // hasExited reports whether the process of a worker or of a copy has ended.
@@ -60,21 +70,32 @@ func hasExited(process interface{ Exited() <-chan struct{} }) bool {
 	}
 }
 
+// dismiss ends the copies of states.
+func dismiss(states ...checkpoint) {
+	for _, c := range states {
+		if c.understudy != nil {
+			c.understudy.Dismiss()
+		}
+	}
+}
+
 // checkpoints are the states that a session can go back to. Who has the turn
 // changes them; anybody may read them.
 type checkpoints struct {
 	mu      sync.Mutex
 	id      string       // of the interpreter
-	present checkpoint   // the state as it is now
-	past    []checkpoint // older ones, the newest last
+	all     []checkpoint // the newest last: that is the present one
 	trimmed bool         // older ones were let go for want of history
-	bereft  bool         // the states before the oldest were lost in a crash
+	lost    bool         // the states before the oldest were lost in a crash
 	ended   bool         // nothing is kept any more
-	last    Place        // the present state when it ended
+	last    StateRef     // the present state when it ended
 	// names are those of variables in the present state, with the executions that gave
 	// them: not all of them, see define.
 	names map[string]int
 }
+
+// present is for callers that hold mu.
+func (c *checkpoints) present() *checkpoint { return &c.all[len(c.all)-1] }
 
 // startAfresh lets go of all states: nothing has run since execution after.
 func (c *checkpoints) startAfresh(after int) {
@@ -83,17 +104,16 @@ func (c *checkpoints) startAfresh(after int) {
 	if c.ended {
 		return
 	}
-	c.dismissAll()
-	c.present, c.past = checkpoint{after: after, pristine: true}, nil
-	c.names = nil
-	c.trimmed, c.bereft = false, false
+	dismiss(c.all...)
+	c.all = []checkpoint{{after: after, kept: pristine}}
+	c.names, c.trimmed, c.lost = nil, false, false
 }
 
-// bereave notes that the fresh start was for a loss.
-func (c *checkpoints) bereave() {
+// markStateLost notes that the fresh start was for a loss.
+func (c *checkpoints) markStateLost() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.bereft = true
+	c.lost = true
 }
 
 // end lets go of all states for good.
@@ -103,36 +123,35 @@ func (c *checkpoints) end() {
 	if c.ended {
 		return
 	}
-	c.last = c.present.place()
-	c.ended = true
-	c.dismissAll()
-	c.present, c.past = checkpoint{reason: "the interpreter has ended"}, nil
-}
-
-func (c *checkpoints) dismissAll() {
-	c.present.dismiss()
-	for _, older := range c.past {
-		older.dismiss()
-	}
+	c.last, c.ended = c.present().ref(), true
+	dismiss(c.all...)
+	c.all = []checkpoint{{reason: "the interpreter has ended"}}
 }
 
 // inherit begins a branch: its state is its parent's.
 func (c *checkpoints) inherit(parent *checkpoints) {
-	place, names := parent.place(), parent.defined()
+	place, names := parent.ref(), parent.defined()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.names = names
-	c.present = checkpoint{after: place.Execution, in: place.InterpreterID, due: true}
+	*c.present() = checkpoint{after: place.Execution, in: place.InterpreterID, kept: due}
 }
 
-// place names the present state, of an interpreter that has ended the last one.
-func (c *checkpoints) place() Place {
+// ref names the present state, of an interpreter that has ended the last one.
+func (c *checkpoints) ref() StateRef {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		return c.last
 	}
-	return c.present.place()
+	return c.present().ref()
+}
+
+// now is the present state.
+func (c *checkpoints) now() checkpoint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.present()
 }
 
 // advance notes that an execution has changed the state.
@@ -140,8 +159,7 @@ func (c *checkpoints) advance(execution int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.ended {
-		c.past = append(c.past, c.present)
-		c.present = checkpoint{after: execution, in: c.id, due: true}
+		c.all = append(c.all, checkpoint{after: execution, in: c.id, kept: due})
 	}
 }
 
@@ -150,21 +168,62 @@ func (c *checkpoints) advance(execution int) {
 func (c *checkpoints) wanting() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := c.present
-	died := p.understudy != nil && hasExited(p.understudy) || p.putOff && !c.hasStandIn()
-	return !c.ended && !p.pristine && (p.due || died)
+	p := c.present()
+	return p.kept == due || p.kept == resting || p.hasDied() || p.kept == putOff && !c.hasStandIn()
 }
 
 // put keeps a copy of the present state, or the reason why there is none.
 func (c *checkpoints) put(u Understudy, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	now := c.present().as(copied)
+	if now.understudy, now.reason = u, reason; u == nil {
+		now.kept = notKept
+	}
 	if c.ended {
-		checkpoint{understudy: u}.dismiss()
+		dismiss(now)
 		return
 	}
-	c.present.dismiss()
-	c.present = checkpoint{after: c.present.after, in: c.present.in, understudy: u, reason: reason}
+	dismiss(*c.present())
+	*c.present() = now
+}
+
+// putOff has the copy that is due wait for a moment in which nobody calls. It does
+// nothing, and reports false, unless the copy before it stands in meanwhile.
+func (c *checkpoints) putOff() bool { return c.change(due, putOff) }
+
+// takeUp makes the copy due that was put off, and reports whether there is one.
+func (c *checkpoints) takeUp() bool { return c.change(putOff, due) }
+
+func (c *checkpoints) change(from, to keeping) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.present().kept != from || to == putOff && !c.hasStandIn() {
+		return false
+	}
+	c.present().kept = to
+	return true
+}
+
+// hasStandIn reports whether there is a copy of the newest past state that was to get
+// one. The caller holds mu.
+func (c *checkpoints) hasStandIn() bool {
+	for _, earlier := range slices.Backward(c.all[:len(c.all)-1]) {
+		if earlier.kept != putOff {
+			return earlier.kept == copied && !earlier.hasDied()
+		}
+	}
+	return false
+}
+
+// rest lets go of the copy of the present state. Another is due, before anything runs.
+func (c *checkpoints) rest() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.present(); p.kept == copied {
+		dismiss(*p)
+		*p = p.as(resting)
+	}
 }
 
 // trim lets go of what is older than history allows, which doesn't count states whose
@@ -172,73 +231,55 @@ func (c *checkpoints) put(u Understudy, reason string) {
 func (c *checkpoints) trim(history int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.present.putOff {
+	if c.present().kept == putOff {
 		return
 	}
-	excess := len(c.past)
+	excess := len(c.all) - 1
 	for kept := 0; excess > 0 && kept < history; {
-		if excess--; !c.past[excess].putOff {
+		if excess--; c.all[excess].kept != putOff {
 			kept++
 		}
 	}
-	if excess == 0 {
-		return
+	if excess > 0 {
+		dismiss(c.all[:excess]...)
+		c.all, c.trimmed = slices.Delete(c.all, 0, excess), true
 	}
-	for _, oldest := range c.past[:excess] {
-		oldest.dismiss()
-	}
-	c.past = slices.Delete(c.past, 0, excess)
-	c.trimmed = true
 }
 
-// takePresent hands out the copy of the present state, to be woken; another is
-// due then. Without a copy it says why.
-func (c *checkpoints) takePresent() (u Understudy, pristine bool, obstacle string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	p := c.present
-	if obstacle := p.obstacle(); obstacle != "" || p.pristine {
-		return nil, p.pristine, obstacle
-	}
-	c.present = checkpoint{after: p.after, in: p.in, due: true}
-	return p.understudy, false, ""
-}
-
-// older finds the newest of the past states that has a copy, -1 if none has,
-// and lists the executions that were after it. The caller holds mu.
-func (c *checkpoints) older() (place int, since []int) {
-	since = []int{c.present.after}
-	for i, earlier := range slices.Backward(c.past) {
-		if earlier.pristine {
+// newest finds the newest state that can be brought back, the present one or one before
+// it, -1 if none can: a fresh start gives the present one alone. lost are the executions
+// after it, and obstacle says why not theirs. The caller holds mu.
+func (c *checkpoints) newest() (place int, lost []int, obstacle string) {
+	for i, state := range slices.Backward(c.all) {
+		reason := state.obstacle()
+		if reason == "" && (state.kept == copied || lost == nil) {
+			return i, lost, obstacle
+		}
+		if reason == "" {
 			break
 		}
-		if earlier.obstacle() == "" {
-			return i, since
-		}
-		since = append([]int{earlier.after}, since...)
+		lost, obstacle = append([]int{state.after}, lost...), cmp.Or(obstacle, reason)
 	}
-	return -1, nil
+	return -1, nil, obstacle
 }
 
-// takeOlder makes the newest past state that has a copy the present one, and
-// hands out its copy, to be woken; another is due then. since are the
-// executions whose states are let go. u is nil when there is none.
-func (c *checkpoints) takeOlder() (u Understudy, since []int) {
+// takeNewest makes the newest state that can be brought back the present one, and hands out
+// its copy, to be woken; another is due then. Without a copy a fresh start is all there is:
+// it gives the present state if nothing is the matter with that, and else obstacle says why
+// it is lost.
+func (c *checkpoints) takeNewest() (u Understudy, lost []int, obstacle string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	place, since := c.older()
-	if c.ended || place < 0 {
-		return nil, nil
+	place, lost, obstacle := c.newest()
+	if place < 0 || c.all[place].kept == pristine {
+		return nil, nil, obstacle
 	}
-	c.present.dismiss()
-	for _, later := range c.past[place+1:] {
-		later.dismiss()
-	}
-	chosen := c.past[place]
-	c.past = c.past[:place]
-	c.present = checkpoint{after: chosen.after, in: chosen.in, due: true}
+	dismiss(c.all[place+1:]...)
+	c.all = c.all[:place+1]
+	u = c.present().understudy
+	*c.present() = c.present().as(due)
 	c.undefine()
-	return chosen.understudy, since
+	return u, lost, obstacle
 }
 
 // prospect says in a clause what the next run will find if the worker is dead.
@@ -246,20 +287,16 @@ func (c *checkpoints) takeOlder() (u Understudy, since []int) {
 func (c *checkpoints) prospect(none string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	obstacle := c.present.obstacle()
-	if none != "" {
-		obstacle = none
-	}
-	switch place, since := c.older(); {
-	case obstacle == "" && c.present.pristine:
+	place, lost, obstacle := c.newest()
+	switch {
+	case none != "" || place < 0:
+		return "its variables are lost: " + cmp.Or(none, obstacle)
+	case len(lost) > 0:
+		return fmt.Sprintf("the next run brings its variables back as they were before execution %d; %s lost: %s", lost[0], executions(lost), obstacle)
+	case c.all[place].kept == pristine:
 		return "the next run starts another"
-	case obstacle == "":
-		return "the next run brings its variables back"
-	case place >= 0:
-		return fmt.Sprintf("the next run brings its variables back as they were before execution %d; %s lost: %s", since[0], executions(since), obstacle)
-	default:
-		return "its variables are lost: " + obstacle
 	}
+	return "the next run brings its variables back"
 }
 
 // takeEarlier hands out the state before the present one; its place is kept
@@ -268,29 +305,28 @@ func (c *checkpoints) prospect(none string) string {
 func (c *checkpoints) takeEarlier() (earlier checkpoint, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	last := len(c.past) - 1
-	if last < 0 || c.past[last].obstacle() != "" {
+	i := len(c.all) - 2
+	if i < 0 || c.all[i].obstacle() != "" {
 		return checkpoint{}, false
 	}
-	earlier = c.past[last]
-	if !earlier.pristine {
-		c.past[last] = checkpoint{after: earlier.after, in: earlier.in, reason: "its copy did not wake"}
+	earlier = c.all[i]
+	if earlier.kept != pristine {
+		c.all[i] = earlier.as(notKept)
+		c.all[i].reason = "its copy did not wake"
 	}
 	return earlier, true
 }
 
-// stepBack makes the state before the present one the present.
+// stepBack makes the state before the present one the present; a copy of it is due.
 func (c *checkpoints) stepBack() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended {
 		return
 	}
-	c.present.dismiss()
-	last := len(c.past) - 1
-	earlier := c.past[last]
-	c.past = c.past[:last]
-	c.present = checkpoint{after: earlier.after, in: earlier.in, pristine: earlier.pristine, due: !earlier.pristine}
+	dismiss(*c.present())
+	c.all = c.all[:len(c.all)-1]
+	*c.present() = c.present().as(due)
 	c.undefine()
 }
 
@@ -306,8 +342,8 @@ func (c *checkpoints) undoable(history int) ([]int, refusal) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var executions []int
-	latest, obstacle := c.present.after, ""
-	for _, earlier := range slices.Backward(c.past) {
+	latest, obstacle := c.present().after, ""
+	for _, earlier := range slices.Backward(c.all[:len(c.all)-1]) {
 		if obstacle = earlier.obstacle(); obstacle != "" {
 			break
 		}
@@ -318,27 +354,25 @@ func (c *checkpoints) undoable(history int) ([]int, refusal) {
 	case len(executions) > 0:
 		return executions, refusal{}
 	case obstacle != "":
-		text := fmt.Sprintf("execution %d can't be undone: the variables as they were before it can't be brought back: %s", latest, obstacle)
-		if nearest, _ := c.older(); nearest >= 0 {
-			text += fmt.Sprintf("; the nearest state that is kept is that after execution %d", c.past[nearest].after)
-		}
-		return nil, refusal{text: text}
+		return nil, refusal{text: fmt.Sprintf("execution %d can't be undone: the variables as they were before it can't be brought back: %s%s", latest, obstacle, c.nearest())}
 	case c.trimmed && history == 0:
 		return nil, refusal{text: "there is no earlier state to undo to (--history is 0)"}
 	case c.trimmed:
 		return nil, refusal{text: fmt.Sprintf("there is no earlier state to undo to (--history keeps %d)", history)}
-	case c.bereft:
+	case c.lost:
 		return nil, refusal{text: "nothing to undo: the interpreter was started afresh after a crash", nothing: true}
-	default:
-		return nil, refusal{text: "nothing to undo: nothing has run since the interpreter was made, branched or started afresh", nothing: true}
 	}
+	return nil, refusal{text: "nothing to undo: nothing has run since the interpreter was made, branched or started afresh", nothing: true}
 }
 
-// now is the present state.
-func (c *checkpoints) now() checkpoint {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.present
+// nearest names the newest past state that is kept, "" if none is.
+func (c *checkpoints) nearest() string {
+	for _, earlier := range slices.Backward(c.all[:len(c.all)-1]) {
+		if earlier.kept == copied && !earlier.hasDied() {
+			return fmt.Sprintf("; the nearest state that is kept is that after execution %d", earlier.after)
+		}
+	}
+	return ""
 }
 
 // understudies returns all copies that live.
@@ -346,9 +380,9 @@ func (c *checkpoints) understudies() []Understudy {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var all []Understudy
-	for _, kept := range append(slices.Clone(c.past), c.present) {
-		if kept.understudy != nil && !hasExited(kept.understudy) {
-			all = append(all, kept.understudy)
+	for _, state := range c.all {
+		if state.kept == copied && !state.hasDied() {
+			all = append(all, state.understudy)
 		}
 	}
 	return all

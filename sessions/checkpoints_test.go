@@ -97,7 +97,7 @@ func notes(r *Result) string { return strings.Join(r.Notes, "\n") }
 func list(t *testing.T, m *Manager) []Listing {
 	t.Helper()
 	for _, s := range m.ownedBy(me) {
-		s.settle(t.Context())
+		s.awaitCopy(t.Context())
 	}
 	all, err := m.List(t.Context(), me)
 	if err != nil {

@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -315,5 +316,285 @@ func TestTasksOfTheEventLoopKeepTheirCopy(t *testing.T) {
 		if _, asleep := f.copies(); asleep != 1 {
 			t.Errorf("%d copies are asleep", asleep)
 		}
+	})
+}
+
+func (w *fakeWorker) prints(pieces ...Piece) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.between = append(w.between, pieces...)
+}
+
+func TestOutputBetweenCallsIsToldApart(t *testing.T) {
+	t.Parallel()
+	f := echoes()
+	var entries recorder
+	m := newTestManager(t, f, func(o *Options) { o.Recorder = &entries })
+	defer m.Close(context.Background())
+	run(t, m, "first")
+	f.lead().prints(Piece{Stream: Stdout, Text: []byte("caf\xc3")}, Piece{Stream: Stderr, Text: []byte("oops\n")}, Piece{Stream: Stdout, Text: []byte("\xa9\n")})
+	r := run(t, m, "second")
+	if r.Between != "cafoops\né\n" || r.Stdout != "second" {
+		t.Errorf("got %q and %q", r.Between, r.Stdout)
+	}
+	printed := string(entries[1].Printed[Stdout].Text)
+	if want := "[between calls]\ncafé\n[this call]\nsecond"; printed != want {
+		t.Errorf("the whole output is %q, want %q", printed, want)
+	}
+	if entries[1].Result.Between != r.Between {
+		t.Errorf("recorded is %q", entries[1].Result.Between)
+	}
+	if r := run(t, m, "third"); r.Between != "" {
+		t.Errorf("it is told twice: %q", r.Between)
+	}
+}
+
+func TestWaitHandsOutWhatWasPrintedBetweenCalls(t *testing.T) {
+	t.Parallel()
+	f := echoes()
+	m := newTestManager(t, f, func(o *Options) { o.OutputLimit = 200 })
+	defer m.Close(context.Background())
+	run(t, m, "first")
+	f.lead().prints(Piece{Stream: Stdout, Text: []byte(strings.Repeat("x", 1000))})
+	if l := list(t, m)[0]; l.Printed != 1000 {
+		t.Errorf("the listing says %d bytes", l.Printed)
+	}
+	r, err := m.Await(t.Context(), me, WaitRequest{})
+	if err != nil || !strings.HasPrefix(r.Between, "xxx") || len(r.Between) > 300 || r.Execution != 1 {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	if _, err := m.Await(t.Context(), me, WaitRequest{}); err == nil || !strings.Contains(err.Error(), "nothing is running") {
+		t.Errorf("the second wait says %v", err)
+	}
+}
+
+// lives is a starter whose code leaves tasks behind that go on.
+func lives() *fakeStarter {
+	f := remembers()
+	start := f.start
+	f.start = func(s Spec) (*fakeWorker, error) {
+		w, err := start(s)
+		inner := w.run
+		w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+			outcome, err := inner(w, r, sink)
+			outcome.Tasks = 2
+			return outcome, err
+		}
+		return w, err
+	}
+	return f
+}
+
+func TestAStateThatGoesOnIsCopiedAnewAsTheNextCallComes(t *testing.T) {
+	t.Parallel()
+	f := lives()
+	m := surviving(t, f, nil)
+	if r := run(t, m, "a"); r.Tasks != 2 {
+		t.Errorf("the record says %d tasks", r.Tasks)
+	}
+	list(t, m) // once the copy is made
+	f.lead().remember("tick")
+	if r := run(t, m, "crash"); r.StateRestored == nil || !*r.StateRestored {
+		t.Errorf("got %+v", r)
+	}
+	if r := run(t, m, "b"); r.Stdout != "a tick b" {
+		t.Errorf("the state that came back is %q", r.Stdout)
+	}
+}
+
+func TestTasksThatLetNothingElseRunLoseTheirProcess(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := lives()
+		m := surviving(t, f, nil)
+		run(t, m, "a")
+		list(t, m) // once the copy is made
+		hogged := f.lead()
+		f.forking = func(ctx context.Context, w *fakeWorker, _ Purpose) error {
+			if w == hogged {
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			return nil
+		}
+		began := time.Now()
+		r := run(t, m, "b")
+		if r.Stdout != "a b" || time.Since(began) != checkpointTime {
+			t.Errorf("got %q after %v", r.Stdout, time.Since(began))
+		}
+		if notes := strings.Join(r.Notes, " "); !strings.Contains(notes, "would let nothing else run") {
+			t.Errorf("the notes are %q", notes)
+		}
+	})
+}
+
+// TestAnOlderStateComesBackWhereThePresentOneHasNoCopy, and the answer says
+// which, and undo goes on from there.
+func TestAnOlderStateComesBackWhereThePresentOneHasNoCopy(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, func(o *Options) { o.History = 3 })
+	for _, code := range []string{"a", "b", "1 threads", "2 threads"} {
+		run(t, m, code)
+	}
+	r := run(t, m, "crash")
+	wantState(t, r, "lost", true)
+	const want = "what executions 3 and 4 did to the variables could not be brought back: 2 Python threads are running"
+	if r.StateBefore != 3 || !strings.Contains(notes(r), want) || !strings.Contains(notes(r), "a note of waking") {
+		t.Errorf("%d %q", r.StateBefore, r.Notes)
+	}
+	wantNothingDone(t, m, "execution 5 crashed and executions 3 and 4 are lost with it, so there is nothing of them to undo. Call undo again to undo execution 2")
+	if r := run(t, m, "c"); r.Stdout != "a b c" || r.StateBefore != 0 {
+		t.Errorf("%+v", r)
+	}
+	for _, execution := range []int{6, 2} {
+		if u := undo(t, m); u.Execution != execution {
+			t.Errorf("%+v", u)
+		}
+	}
+	if r := run(t, m, "d"); r.Stdout != "a d" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAnOlderStateComesBackWhereTheCopyDoesNotWake(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, func(o *Options) { o.History = 3 })
+	for _, code := range []string{"a", "b", "c", "d"} {
+		run(t, m, code)
+	}
+	list(t, m)
+	f.waking = func(_ context.Context, u *fakeUnderstudy) error {
+		if len(u.memory) > 2 {
+			return errors.New("its pipes are gone")
+		}
+		return nil
+	}
+	r := run(t, m, "crash")
+	wantState(t, r, "lost", true)
+	if r.StateBefore != 3 || !strings.Contains(notes(r), "what executions 3 and 4 did to the variables could not be brought back: their copy did not wake: its pipes are gone") {
+		t.Errorf("%d %q", r.StateBefore, r.Notes)
+	}
+	if r := run(t, m, "e"); r.Stdout != "a b e" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestAnOlderStateAfterADeathBetweenTwoCalls: the listing foretells it, and the
+// next answers tell it.
+func TestAnOlderStateAfterADeathBetweenTwoCalls(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	run(t, m, "2 threads")
+	list(t, m)
+	f.lead().die("killed by SIGKILL")
+	l := list(t, m)[0]
+	if want := "its process has ended; the next run brings its variables back as they were before execution 2; execution 2 is lost: 2 Python threads are running"; l.Ended != want || l.PID != 0 || l.Memory != 0 {
+		t.Errorf("%+v", l)
+	}
+	_, told, err := m.Variables(t.Context(), me, "")
+	if err != nil || len(told) != 1 || !strings.HasSuffix(told[0], "killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost") {
+		t.Errorf("%q %v", told, err)
+	}
+	r := run(t, m, "crash")
+	wantState(t, r, "lost", true)
+	if r.StateBefore != 2 || !strings.Contains(notes(r), "variables had been lost before") {
+		t.Errorf("%d %q", r.StateBefore, r.Notes)
+	}
+	if r := run(t, m, "b"); r.Stdout != "a b" || r.StateRestored != nil {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestTheFallBackOfAnUndo: neither the state to go back to nor the present one
+// wakes.
+func TestTheFallBackOfAnUndo(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, func(o *Options) { o.History = 3 })
+	for _, code := range []string{"a", "b", "c"} {
+		run(t, m, code)
+	}
+	list(t, m)
+	f.waking = func(_ context.Context, u *fakeUnderstudy) error {
+		if len(u.memory) > 1 {
+			return errors.New("its pipes are gone")
+		}
+		return nil
+	}
+	undoRefused(t, m, CodeStart, "execution 3 could not be undone", "could not be brought back", "the variables are as they were before execution 2; executions 2 and 3 are lost")
+	if r := run(t, m, "d"); r.Stdout != "a d" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAnInterruptThatKillsSaysWhichStateIsBack(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), nil)
+		run(t, m, "a")
+		run(t, m, "2 threads")
+		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
+		i, err := m.Interrupt(t.Context(), me, "")
+		if err != nil || i.StateKept || i.StateRestored || !strings.Contains(i.Message, "had to be killed; the variables are as they were before execution 2") {
+			t.Errorf("%+v %v", i, err)
+		}
+	})
+}
+
+func TestTheListingTellsOfADeadProcess(t *testing.T) {
+	for code, want := range map[string]string{
+		"a":         "its process has ended; the next run brings its variables back",
+		"2 threads": "its process has ended; its variables are lost: 2 Python threads are running",
+	} {
+		f := remembers()
+		m := surviving(t, f, nil)
+		run(t, m, code)
+		list(t, m)
+		f.lead().die("killed by SIGKILL")
+		if l := list(t, m)[0]; l.Ended != want || l.PID != 0 || l.Python != "" || l.Memory != 0 || l.Private != 0 {
+			t.Errorf("%s: %+v", code, l)
+		}
+		run(t, m, "b")
+		if l := list(t, m)[0]; l.Ended != "" || l.PID == 0 {
+			t.Errorf("%s: %+v", code, l)
+		}
+	}
+}
+
+// TestADeathThatVariablesFinds is one that nobody had noticed before.
+func TestADeathThatVariablesFinds(t *testing.T) {
+	f := remembers()
+	m := surviving(t, f, nil)
+	run(t, m, "a")
+	list(t, m)
+	f.examining = func(w *fakeWorker) error {
+		if len(f.started()) == 1 {
+			w.die("killed by SIGKILL")
+			return w.crash
+		}
+		return nil
+	}
+	variables, told, err := m.Variables(t.Context(), me, "")
+	if err != nil || len(variables.Variables) != 1 || len(told) != 1 || !strings.HasSuffix(told[0], "its variables are back") {
+		t.Errorf("%v %q %v", variables, told, err)
+	}
+	wantState(t, run(t, m, "b"), "restored", true)
+}
+
+func TestCopiesAreRarerWhereManyAreMadeAtOnce(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := bursting(t, remembers(), nil)
+		s := m.sessions[run(t, m, "a").InterpreterID]
+		began := time.Now()
+		time.Sleep(5 * time.Millisecond)
+		for atOnce, want := range map[int]time.Duration{
+			0: 20 * time.Millisecond, 1: 20 * time.Millisecond,
+			10 * runtime.GOMAXPROCS(0):   200 * time.Millisecond,
+			1000 * runtime.GOMAXPROCS(0): longestPutOff,
+		} {
+			s.options.tally.copying.Store(int64(atOnce))
+			if pause := s.copyPause(began); pause != want {
+				t.Errorf("%d at once: the next may come after %s, not %s", atOnce, pause, want)
+			}
+		}
+		s.options.tally.copying.Store(0)
 	})
 }

@@ -13,8 +13,6 @@ const (
 	// variables, the latter in bytes.
 	mostDefined    = 2000
 	longestDefined = 100
-	// mostHomes is how many interpreters a hint names.
-	mostHomes = 3
 )
 
 // define remembers which names an execution has given to variables and which it has
@@ -46,7 +44,7 @@ func (c *checkpoints) defined() map[string]int {
 // undefine forgets the names that are not in the present state, which is an older one
 // now. A name that was taken away after it is not remembered again. The caller holds mu.
 func (c *checkpoints) undefine() {
-	maps.DeleteFunc(c.names, func(_ string, by int) bool { return c.present.pristine || by > c.present.after })
+	maps.DeleteFunc(c.names, func(_ string, by int) bool { return by > c.present().after })
 }
 
 // defines reports whether the present state is known to have a variable of that name.
@@ -56,20 +54,25 @@ func (c *checkpoints) defines(name string) bool {
 	return !c.ended && c.names[name] > 0
 }
 
-// tellHome adds to the result of a run that missed a name which of the client's other
+const (
+	// mostOthers is how many interpreters a hint names.
+	mostOthers = 3
+)
+
+// noteWhereDefined adds to the result of a run that missed a name which of the client's other
 // sessions, or of its process's, has it: agents that use several lose count, and a client that connects anew
 // for each call gets another one.
-func (m *Manager) tellHome(ctx context.Context, client Client, s *Session, r *Result) {
+func (m *Manager) noteWhereDefined(ctx context.Context, client Client, s *Session, r *Result) {
 	if r.ExcType != "NameError" || r.ExcInfo == nil || r.ExcInfo.Name == "" {
 		return
 	}
-	var homes []string
+	var others []string
 	for _, other := range slices.Backward(m.akin(ctx, client)) {
-		if other != s && other.states.defines(r.ExcInfo.Name) && len(homes) < mostHomes {
-			homes = append(homes, other.name)
+		if other != s && other.states.defines(r.ExcInfo.Name) && len(others) < mostOthers {
+			others = append(others, other.name)
 		}
 	}
-	if len(homes) > 0 {
-		r.note(fmt.Sprintf("%s is defined in interpreter %s; pass interpreter_id %q to use it", r.ExcInfo.Name, strings.Join(homes, " and in "), homes[0]))
+	if len(others) > 0 {
+		r.note(fmt.Sprintf("%s is defined in interpreter %s; pass interpreter_id %q to use it", r.ExcInfo.Name, strings.Join(others, " and in "), others[0]))
 	}
 }

@@ -23,18 +23,18 @@
 //   - understudy: a copy of the worker that sleeps and holds a checkpoint. When
 //     the worker dies it is woken in its place.
 //   - branch: a new session that begins with the state of another, its parent.
-//   - family: a session that no other was branched from, with its branches and
+//   - group: a session that no other was branched from, with its branches and
 //     theirs. They share one wall, which bounds what their workers reach, and one
-//     home, a directory for what they share.
+//     home, a directory for what they share (package workdir).
 //   - undo: going back to the checkpoint before the present one.
-//   - place: the name of a state: the interpreter and the execution that left it.
-//     A branch is in its parent's place until something has run in it.
-//   - parent of an execution: the place it began with. What it follows is the
+//   - reference of a state (StateRef): the interpreter and the execution that left it. A
+//     branch has its parent's until something has run in it.
+//   - parent of an execution: the state it began with. What it follows is the
 //     execution whose outcome the agent had before it: the same, but after one that
 //     lost its process it is that one, whose state is nowhere.
 //   - trial: an execution that is one of an experiment, with a plan or with a metric,
 //     the variable that measures it.
-//   - recorder: who is told of executions and of where sessions stand, to keep it.
+//   - recorder: who is told of executions and of the states of sessions, to keep it.
 //   - event: what an execution says while it runs: output, figures.
 //   - result: what an execution gave, as its record on the wire.
 //   - question: what the code asks a person with input(); a reply answers it.
@@ -42,9 +42,10 @@
 //     reached by whoever shows its id.
 //   - turn: the right to be the one execution that runs in a session.
 //
-// The way of a call: Manager finds or makes the client's Session; Session.Run
-// waits for its turn, asks the Verifier, starts an execution on the Worker and
-// waits for it as long as the caller wished. A call that stops waiting does not
+// The way of a call: Manager.Run finds or makes the client's Session and waits for its turn
+// (enter); Session.start asks the Verifier and sees that a worker is there; execute, the one
+// goroutine of an execution, runs the code (attempt) and has the result recorded; await waits
+// for it as long as the caller wished. A call that stops waiting does not
 // stop the execution: Manager.Await goes on waiting for it. When the result has
 // been handed out, and before the turn is, the worker is copied.
 //
@@ -53,16 +54,15 @@
 // client shows their id, whose they become then. Those of Anonymous have none
 // from the start. The calls of a client that left end without taking a result.
 //
-// With a Confiner a family has a home (home-<family>, 0711 and the server's, so that its
-// entries can't be replaced): its /tmp, its packages, and the working and private directories
-// of its sessions. Admit comes before the first worker of each session and not when it is
-// made: that holds the Manager's lock, and a wall may wait until Python is found. A branch's
-// directories are given away once they are filled. All that the server opens for a session
-// goes through an os.Root of each level; as root it acts on a thread with the code's user.
+// PrepareSandbox of an Isolator comes before the first worker of each session and not when
+// it is made: that holds the Manager's lock, and a wall may wait until Python is found.
+//
+// A session has one timer. upkeep, which it calls, looks after all that comes due: time limits,
+// calls that have waited long enough, copies that were put off, idle sessions (copying.go).
 //
 // What a Recorder must know: Begin and Record come with the turn held, so a slow one delays
 // that interpreter alone; printed output is complete by then. Begin for what runs longer comes
-// from another goroutine, and Record waits for it. Stand comes only where the state differs
+// from another goroutine, and Record waits for it. SaveSession comes only where the state differs
 // from what the Recorder knows, and once before anything runs; an interpreter that has ended
 // keeps its last state.
 package sessions

@@ -1,8 +1,11 @@
 package sessions
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -42,6 +45,33 @@ func TestRestartGoesAheadOfTheQueue(t *testing.T) {
 		synctest.Wait()
 		if l, _ := m.List(t.Context(), me); l[0].Running != 2 || l[0].Waiting != 1 || len(starter.started()) != 2 {
 			t.Errorf("%+v with %d workers", l, len(starter.started()))
+		}
+	})
+}
+
+// TestACallOutlastsNoSessionThatCanNotEnd: no signal ends a process that waits for a disk.
+func TestACallOutlastsNoSessionThatCanNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ends := make(chan struct{})
+		m := newTestManager(t, &fakeStarter{start: func(Spec) (*fakeWorker, error) {
+			return &fakeWorker{answersAtDeath: true, run: func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
+				<-ends
+				<-w.exited
+				return Outcome{}, w.crash
+			}}, nil
+		}}, nil)
+		answered := make(chan time.Duration, 1)
+		began := time.Now()
+		go func() {
+			_, _ = m.Run(t.Context(), me, RunRequest{Code: "x"})
+			answered <- time.Since(began)
+		}()
+		synctest.Wait()
+		go m.Close(t.Context())
+		time.Sleep(time.Hour)
+		close(ends)
+		if took := <-answered; took != 45*time.Second {
+			t.Errorf("answered after %s", took)
 		}
 	})
 }
@@ -143,7 +173,7 @@ func TestWhatDiesOfTheInterruptWasStopped(t *testing.T) {
 		}
 		mustRun(t, m, RunRequest{Code: "x", Wait: -1})
 		i, err := m.Interrupt(t.Context(), me, "")
-		if err != nil || !i.Stopped || i.StateKept || !strings.Contains(i.Message, "lost: killed by SIGINT") {
+		if err != nil || !i.Stopped || i.StateKept || !strings.Contains(i.Message, "killed by SIGINT; the variables are lost") {
 			t.Errorf("%+v %v", i, err)
 		}
 	})
@@ -283,5 +313,255 @@ func TestRestartMakesTheWorkdirAnew(t *testing.T) {
 	}
 	if _, err := os.Stat(l.Workdir); err != nil {
 		t.Error(err)
+	}
+}
+
+// tries is a worker whose code says how it ends; its runs can be copied.
+func tries() *fakeStarter {
+	f := workerThat(func(w *fakeWorker, r Request, _ Sink) (Outcome, error) {
+		switch r.Code {
+		case "crash":
+			w.die("it crashed")
+			return Outcome{}, w.crash
+		case "hang":
+			select {
+			case <-w.stopped:
+				return Outcome{Signalled: true, Exception: &Exception{Type: "KeyboardInterrupt"}}, nil
+			case <-w.exited:
+				return Outcome{}, w.crash
+			}
+		case "q":
+			return Outcome{Exception: &Exception{Type: "BdbQuit"}}, nil
+		case "error":
+			return Outcome{Exception: &Exception{Type: "NameError"}}, nil
+		}
+		return Outcome{OK: true}, nil
+	})
+	f.forks = true
+	return f
+}
+
+// picky refuses one code, and can't judge another.
+type picky struct{}
+
+func (picky) Verify(_ context.Context, _ Client, _ Kind, code string) (Judged, error) {
+	switch code {
+	case "forbidden":
+		return Judged{}, &Error{Code: CodeRefused, Message: "line 1: os is not allowed", Err: errForbidden}
+	case "unjudged":
+		return Judged{}, errors.New("the checker has died")
+	}
+	return Judged{}, nil
+}
+
+var errForbidden = errors.New("forbidden")
+
+func wantFailures(t *testing.T, r *Result, failures int, stop bool) {
+	t.Helper()
+	if r.FailuresInARow != failures || (r.Stop != "") != stop {
+		t.Errorf("execution %d (%s): %d in a row and %q; want %d, to stop: %v", r.Execution, r.Status, r.FailuresInARow, r.Stop, failures, stop)
+	}
+}
+
+func TestFailuresInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 3 })
+		defer m.Close(t.Context())
+		for _, step := range []struct {
+			code     string
+			failures int
+			stop     bool
+		}{
+			{"ok", 0, false},
+			{"error", 1, false}, {"q", 0, false}, {"crash", 2, false}, {"hang", 3, true}, {"error", 4, true},
+			{"ok", 0, false},
+			{"crash", 1, false},
+		} {
+			r := mustRun(t, m, RunRequest{Code: step.code, Timeout: time.Second})
+			wantFailures(t, r, step.failures, step.stop)
+			if step.stop && !strings.HasPrefix(r.Stop, fmt.Sprintf("%d runs in a row have failed. Don't try again", step.failures)) {
+				t.Errorf("%q", r.Stop)
+			}
+		}
+	})
+}
+
+// TestTrialsAreNotCounted: that many fail is what an experiment is like.
+func TestTrialsAreNotCounted(t *testing.T) {
+	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
+	defer m.Close(t.Context())
+	for _, step := range []struct {
+		request  RunRequest
+		failures int
+	}{{trial("error"), 0}, {trial("crash"), 0}, {RunRequest{Code: "error"}, 1}, {trial("error"), 0}, {trial("ok"), 0}, {RunRequest{Code: "error"}, 2}} {
+		wantFailures(t, mustRun(t, m, step.request), step.failures, step.failures == 2)
+	}
+}
+
+// TestAnInterruptedRunShowsNothing: it neither counts nor is a success.
+func TestAnInterruptedRunShowsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
+		defer m.Close(t.Context())
+		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 1, false)
+		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
+		if i, err := m.Interrupt(t.Context(), me, ""); err != nil || !i.Stopped {
+			t.Fatal(i, err)
+		}
+		r, err := m.Await(t.Context(), me, WaitRequest{})
+		if err != nil || r.Status != StatusInterrupted {
+			t.Fatal(r, err)
+		}
+		wantFailures(t, r, 0, false)
+		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 2, true)
+	})
+}
+
+func TestWhatClearsFailures(t *testing.T) {
+	for name, test := range map[string]struct {
+		act  func(m *Manager) error
+		left int
+	}{
+		"restart":  {func(m *Manager) error { _, err := m.Restart(t.Context(), me, ""); return err }, 0},
+		"undo":     {func(m *Manager) error { _, err := m.Undo(t.Context(), me, ""); return err }, 2},
+		"a branch": {func(m *Manager) error { _, err := m.Branch(t.Context(), me, ""); return err }, 2}, // the last in the list
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := surviving(t, tries(), func(o *Options) { o.MaxRetries = 3 })
+			run(t, m, "ok")
+			run(t, m, "error")
+			run(t, m, "error")
+			if err := test.act(m); err != nil {
+				t.Fatal(err)
+			}
+			all, err := m.List(t.Context(), me)
+			if err != nil || all[len(all)-1].Failures != test.left {
+				t.Errorf("%+v %v", all, err)
+			}
+			r := mustRun(t, m, RunRequest{Code: "error", InterpreterID: all[len(all)-1].ID})
+			wantFailures(t, r, test.left+1, test.left+1 >= 3)
+			r = mustRun(t, m, RunRequest{Code: "error", InterpreterID: r.InterpreterID, Reset: true})
+			wantFailures(t, r, 1, false)
+		})
+	}
+}
+
+// TestRefusalsCount: also those of a run that would have reset the session.
+func TestRefusalsCount(t *testing.T) {
+	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries, o.Verifier = 3, picky{} })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "error"})
+	refused := func(code string, reset bool) error {
+		_, err := m.Run(t.Context(), me, RunRequest{Code: code, Reset: reset})
+		return err
+	}
+	err := refused("forbidden", false)
+	wantCode(t, err, CodeRefused, "os is not allowed")
+	if strings.Contains(err.Error(), "[stop]") {
+		t.Error(err)
+	}
+	if err := refused("unjudged", false); CodeOf(err) != "" || strings.Contains(err.Error(), "[stop]") {
+		t.Error(err)
+	}
+	err = refused("forbidden", true)
+	wantCode(t, err, CodeRefused, "line 1: os is not allowed\n[stop] 3 runs in a row have failed. Don't try again in the same way: stop, tell the user")
+	if !errors.Is(err, errForbidden) {
+		t.Error("the cause is lost")
+	}
+	wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 4, true)
+}
+
+func TestNobodyIsToldToStop(t *testing.T) {
+	m := newTestManager(t, tries(), func(o *Options) { o.Verifier = picky{} })
+	defer m.Close(t.Context())
+	for i := range 10 {
+		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), i+1, false)
+	}
+	_, err := m.Run(t.Context(), me, RunRequest{Code: "forbidden"})
+	wantCode(t, err, CodeRefused, "os is not allowed")
+	if strings.Contains(err.Error(), "[stop]") {
+		t.Error(err)
+	}
+}
+
+func TestTheFirstFailureMayBeTheLast(t *testing.T) {
+	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 1 })
+	defer m.Close(t.Context())
+	r := mustRun(t, m, RunRequest{Code: "error"})
+	wantFailures(t, r, 1, true)
+	if !strings.HasPrefix(r.Stop, "This run has failed. ") {
+		t.Error(r.Stop)
+	}
+}
+
+// prints prints more and more until it is interrupted, or for ever.
+func prints(obeys bool) *fakeStarter {
+	return workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+		for {
+			sink.Output(Stdout, bytes.Repeat([]byte("line\n"), 100))
+			select {
+			case <-w.exited:
+				return Outcome{}, w.crash
+			case <-w.stopped:
+				if obeys {
+					return Outcome{Signalled: true, Exception: &Exception{Type: "KeyboardInterrupt"}}, nil
+				}
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+}
+
+func TestPrintLimit(t *testing.T) {
+	for name, obeys := range map[string]bool{"interrupted": true, "killed": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				m := surviving(t, prints(obeys), func(o *Options) { o.PrintLimit, o.OutputLimit = 1e6, 1000 })
+				r := run(t, m, "flood")
+				if r.Status != StatusInterrupted || !strings.HasPrefix(r.ExcInfo.Msg, "output limit of 1 MB reached") {
+					t.Errorf("%+v", r)
+				}
+				if r.InterpreterRestarted == obeys {
+					t.Errorf("restarted: %v", r.InterpreterRestarted)
+				}
+				if !strings.HasPrefix(r.Stdout, "line\nline\n") || r.StdoutTruncated < 1e6-2000 || r.OutputPath == "" {
+					t.Errorf("%d of stdout, %d left out, %q", len(r.Stdout), r.StdoutTruncated, r.OutputPath)
+				}
+			})
+		})
+	}
+}
+
+// TestPrintLimitIsPerExecution: what the ones before have printed doesn't count.
+func TestPrintLimitIsPerExecution(t *testing.T) {
+	m := newTestManager(t, echoes(), func(o *Options) { o.PrintLimit = 1000 })
+	for range 3 {
+		if r := run(t, m, strings.Repeat("x", 1000)); r.Status != StatusOK {
+			t.Errorf("%+v", r)
+		}
+	}
+}
+
+func TestMemoryErrorNamesTheLimit(t *testing.T) {
+	for exc, want := range map[string]bool{"MemoryError": true, "numpy.exceptions._ArrayMemoryError": true, "ValueError": false} {
+		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
+			return Outcome{Exception: &Exception{Type: exc}}, nil
+		})
+		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
+		if got := strings.Contains(notes(run(t, m, "x")), "the memory limit is 1.0 GiB (--memory-limit)"); got != want {
+			t.Errorf("%s: %v", exc, got)
+		}
+	}
+}
+
+func TestThreadsThatDoNotStartNameTheLimit(t *testing.T) {
+	for message, want := range map[string]bool{`"can't start new thread"`: true, `"another"`: false, `5`: false} {
+		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
+			return Outcome{Exception: &Exception{Type: "RuntimeError", Info: ExceptionInfo{Args: []json.RawMessage{json.RawMessage(message)}}}}, nil
+		})
+		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
+		if got := strings.Contains(notes(run(t, m, "x")), "counts for the memory limit of 1.0 GiB (--memory-limit)"); got != want {
+			t.Errorf("%s: %v", message, got)
+		}
 	}
 }

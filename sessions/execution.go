@@ -2,10 +2,12 @@ package sessions
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"understudy/internal/phrase"
 	"understudy/sessions/output"
 )
 
@@ -41,7 +43,7 @@ type execution struct {
 	// life ends with the session or its interpreter, and its cause says which:
 	// no grace then.
 	life      context.Context
-	end       context.CancelCauseFunc
+	endLife   context.CancelCauseFunc
 	abandoned atomic.Bool // a call that waited for it was cancelled
 	noted     sync.Once   // the Recorder has heard that it runs, or need not
 
@@ -54,9 +56,11 @@ type execution struct {
 	spooled int64
 
 	// Guarded by the session's mu.
-	waiters int  // calls that wait for it
-	told    bool // another answer said how it ended
-	undone  bool // nothing is left of what it did to the variables
+	deadline   time.Time // when it is to be stopped; zero: not by then
+	supervised bool      // the Recorder is told that it runs
+	waiters    int       // calls that wait for it
+	told       bool      // another answer said how it ended
+	undone     bool      // nothing is left of what it did to the variables
 
 	mu        sync.Mutex
 	result    *Result // without output, which the transcript hands out
@@ -65,7 +69,7 @@ type execution struct {
 }
 
 func newExecution(number int, r RunRequest, t *output.Transcript, l lineage) *execution {
-	life, end := context.WithCancelCause(context.Background())
+	life, endLife := context.WithCancelCause(context.Background())
 	request := Request{Execution: number, Kind: r.kind(), Code: r.Code, Arguments: r.Arguments, ResultVarName: r.ResultVarName}
 	if r.Trial != nil {
 		request.MetricVarName = r.Trial.MetricVarName
@@ -73,7 +77,7 @@ func newExecution(number int, r RunRequest, t *output.Transcript, l lineage) *ex
 	e := &execution{
 		number: number, request: request, trial: r.Trial, operator: r.Operator, lineage: l, limit: r.Timeout,
 		started: time.Now(), transcript: t,
-		done: make(chan struct{}), life: life, end: end,
+		done: make(chan struct{}), life: life, endLife: endLife,
 	}
 	if t != nil {
 		t.Overflow = func() { e.requestStop(stoppedByOutput) }
@@ -92,6 +96,12 @@ func (e *execution) requestStop(cause stopCause) {
 	if e.stopper != nil {
 		e.stopper(cause)
 	}
+}
+
+// end stops the execution without grace, as its interpreter is not to live on.
+func (e *execution) end(why error) {
+	e.endLife(why)
+	e.requestStop(stoppedByEnd)
 }
 
 // onStop has stop called, once and under a lock, when a stop is asked for or
@@ -116,7 +126,7 @@ func (e *execution) finish(r *Result) {
 	e.result = r
 	e.mu.Unlock()
 	close(e.done)
-	e.end(nil) // lets go of what life holds
+	e.endLife(nil) // lets go of what life holds
 }
 
 // collect returns the final result with the output that nobody took yet, to
@@ -142,13 +152,13 @@ func (e *execution) isCollected() bool {
 // snapshot returns the record of a running execution, with its output since
 // the last one.
 func (e *execution) snapshot(interpreterID string) *Result {
-	r := e.standing(interpreterID)
+	r := e.soFar(interpreterID)
 	r.fill(e.transcript.Take())
 	return r
 }
 
-// standing is the record of a running execution without its output.
-func (e *execution) standing(interpreterID string) *Result {
+// soFar is the record of a running execution without its output.
+func (e *execution) soFar(interpreterID string) *Result {
 	prompt, asks, person := e.questions.pending()
 	r := &Result{
 		InterpreterID: interpreterID, Execution: e.number, Kind: e.request.Kind, Status: StatusRunning,
@@ -177,4 +187,61 @@ func (r *Result) fill(x output.Excerpt) {
 			r.FigStoragePath = append(r.FigStoragePath, f.Path)
 		}
 	}
+}
+
+// interruption says what stopping e did; e is done. whoGets is a sentence about
+// its output.
+func (e *execution) interruption(id string, elapsed time.Duration, whoGets string) *Interruption {
+	r := e.outcome()
+	ending := "its process ended: " + r.RestartReason
+	if e.killed {
+		ending = "its process had to be killed"
+	}
+	i := &Interruption{
+		InterpreterID: id, Execution: e.number, Elapsed: elapsed,
+		// The record may also tell of a restart from before this execution.
+		Stopped: r.Status == StatusInterrupted, StateKept: !e.lostWorker,
+		StateRestored: e.lostWorker && r.StateRestored != nil && *r.StateRestored,
+	}
+	if n := len(r.ExcStack); n > 0 && i.Stopped {
+		i.Where = &r.ExcStack[n-1]
+	}
+	i.Message = i.sentence(r, ending)
+	if i.Stopped {
+		i.Message += ". " + whoGets
+	}
+	return i
+}
+
+// sentence tells what the interrupt did; ending says how the process came to its
+// end, if it did.
+func (i *Interruption) sentence(r *Result, ending string) string {
+	if !i.Stopped {
+		return fmt.Sprintf("execution %d came to its own end (%s) before the interrupt reached it", i.Execution, r.Status)
+	}
+	text := fmt.Sprintf("stopped execution %d after %s", i.Execution, phrase.Duration(i.Elapsed))
+	if i.Where != nil {
+		text += fmt.Sprintf(" at line %d of %s", i.Where.Line, i.Where.File)
+		if i.Where.Text != "" {
+			text += ": " + i.Where.Text
+		}
+	}
+	switch {
+	case i.StateKept:
+		return text + "; its variables are kept"
+	case i.StateRestored:
+		return text + "; " + ending + "; its variables are as they were before the call"
+	}
+	text += "; " + ending + "; " + r.remainder()
+	if r.InterpreterRestarted && r.StateBefore == 0 {
+		text += ". A fresh interpreter is ready"
+	}
+	return text
+}
+
+// runningNow returns the execution that runs now, or nil.
+func (s *Session) runningNow() *execution {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current
 }

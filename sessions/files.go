@@ -61,8 +61,9 @@ type File struct {
 	Page *Page
 }
 
-// enterFiles opens a directory of a session of the client's.
-func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor, open func(*Session) (*os.Root, error)) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
+// enterFiles opens the working directory of a session of the client's, or else its private
+// one, which stays where it is until leave is called.
+func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v visitor, work bool) (visiting context.Context, s *Session, root *os.Root, leave func(), err error) {
 	if s, err = m.seen(client, id); err != nil {
 		return nil, nil, nil, nil, err
 	}
@@ -70,7 +71,7 @@ func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v vi
 	if err != nil {
 		return nil, nil, nil, nil, err
 	}
-	if root, err = open(s); err != nil {
+	if root, err = s.openDir(work); err != nil {
 		leaveSession()
 		return nil, nil, nil, nil, err
 	}
@@ -78,6 +79,20 @@ func (m *Manager) enterFiles(ctx context.Context, client Client, id string, v vi
 		_ = root.Close() // what was written is closed by itself
 		leaveSession()
 	}, nil
+}
+
+func (s *Session) openDir(work bool) (root *os.Root, err error) {
+	what := "directory for figures and artifacts"
+	if work {
+		what = "working directory"
+		root, err = s.dirs.OpenWork()
+	} else {
+		root, err = s.dirs.OpenPrivate()
+	}
+	if err != nil {
+		return nil, Errorf(CodeNotFound, "the %s of interpreter %s can't be opened: %w", what, s.name, err)
+	}
+	return root, nil
 }
 
 // localPath returns the path in the system's form. It must be relative and stay
@@ -101,27 +116,27 @@ func localPath(name string) (string, error) {
 	return filepath.Clean(local), nil
 }
 
-// Files lists a directory below the session's working directory; "" and "." are
-// that itself.
+// Files lists a directory below the session's working directory; "" and "." are that
+// itself. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Files(ctx context.Context, client Client, id, dir string) (*Directory, error) {
 	local, err := localPath(cmp.Or(dir, "."))
 	if err != nil {
 		return nil, err
 	}
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openWorkdir)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, true)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	owner, err := s.ownerOf(root)
+	listed := &Directory{Path: filepath.ToSlash(local), Entries: []FileInfo{}}
+	var entries []fs.FileInfo
+	err = s.dirs.Do(func() error {
+		entries, listed.Left, err = untrusted.List(ctx, root, local, mostEntries)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, unreadable(listed.Path, err)
 	}
-	entries, left, err := owner.List(ctx, root, local, mostEntries)
-	if err != nil {
-		return nil, unreadable(filepath.ToSlash(local), err)
-	}
-	listed := &Directory{Path: filepath.ToSlash(local), Left: left, Entries: []FileInfo{}}
 	for _, info := range entries {
 		listed.Entries = append(listed.Entries, describeFile(filepath.Join(local, info.Name()), info))
 	}
@@ -141,44 +156,45 @@ func describeFile(local string, info fs.FileInfo) FileInfo {
 	return f
 }
 
-// Stat describes one entry of the working directory, following links that stay
-// inside of it. To look does not count as use.
+// Stat describes one entry of the working directory, following links that stay inside of
+// it. To look does not count as use. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Stat(ctx context.Context, client Client, id, name string) (FileInfo, error) {
 	local, err := localPath(name)
 	if err != nil {
 		return FileInfo{}, err
 	}
-	_, s, root, leave, err := m.enterFiles(ctx, client, id, aWatcher, (*Session).openWorkdir)
+	_, s, root, leave, err := m.enterFiles(ctx, client, id, aWatcher, true)
 	if err != nil {
 		return FileInfo{}, err
 	}
 	defer leave()
-	owner, err := s.ownerOf(root)
-	if err != nil {
-		return FileInfo{}, err
-	}
-	info, err := owner.Stat(root, local)
+	var info fs.FileInfo
+	err = s.dirs.Do(func() error {
+		info, err = root.Stat(local)
+		return err
+	})
 	if err != nil {
 		return FileInfo{}, unreadable(name, err)
 	}
 	return describeFile(local, info), nil
 }
 
-// File reads a file of the session's working directory: the whole of one that
-// has at most most bytes, or the lines that r asks for.
+// File reads a file of the session's working directory: the whole of one that has at most
+// most bytes, or the lines that r asks for. Its errors are CodeInvalid, CodeNotFound and
+// CodeLimit.
 func (m *Manager) File(ctx context.Context, client Client, id, name string, r Range, most int64) (*File, error) {
 	local, err := localPath(name)
 	if err != nil {
 		return nil, err
 	}
-	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, (*Session).openWorkdir)
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, true)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	f, err := s.readFile(ctx, root, local, r, most)
 	if err == nil && f.Page != nil {
-		f.Page.Path = filepath.Join(s.workdir, local)
+		f.Page.Path = filepath.Join(s.dirs.Work, local)
 	}
 	return f, err
 }
@@ -200,7 +216,7 @@ func (s *Session) readFile(ctx context.Context, root *os.Root, local string, r R
 	case !r.IsZero() && !f.Text:
 		return nil, Errorf(CodeInvalid, "%q is no text, so it has no lines; read it without from, lines and match", name)
 	case !r.IsZero():
-		if f.Page, err = s.pager.Read(ctx, filepath.Join(root.Name(), local), opened, info, r); errors.Is(err, io.ErrUnexpectedEOF) {
+		if f.Page, err = output.ReadPage(ctx, opened, info.Size(), r); errors.Is(err, io.ErrUnexpectedEOF) {
 			err = Errorf(CodeNotFound, "%q was cut while it was read; try again", name)
 		}
 		return f, rangeError(err)
@@ -221,22 +237,24 @@ func (s *Session) readFile(ctx context.Context, root *os.Root, local string, r R
 func tooLarge(f FileInfo, text bool, most int64) error {
 	part := "let code write the part you need into another file"
 	if text {
-		part = "read a part with from and lines, as in ?from=1&lines=500 (from=-100 counts from the end), or search with match"
+		part = "read a part with from and lines, as in ?from=1&lines=500, or search with match"
+	}
+	if text && f.Size <= output.ScanBytes {
+		part += "; from=-100 counts from the end"
 	}
 	return Errorf(CodeLimit, "%q is larger (%d bytes) than the %d bytes that one answer holds; %s", f.Path, f.Size, most, part)
 }
 
 // openRegular opens a file for reading, if it is one that the code may read.
-func (s *Session) openRegular(root *os.Root, local string) (*os.File, fs.FileInfo, error) {
-	owner, err := s.ownerOf(root)
-	if err != nil {
-		return nil, nil, err
-	}
-	opened, info, err := owner.OpenFile(root, local)
+func (s *Session) openRegular(root *os.Root, local string) (file *os.File, info fs.FileInfo, err error) {
+	err = s.dirs.Do(func() error {
+		file, info, err = untrusted.OpenFile(root, local)
+		return err
+	})
 	if err != nil {
 		return nil, nil, unreadable(filepath.ToSlash(local), err)
 	}
-	return opened, info, nil
+	return file, info, nil
 }
 
 // unreadable says why a path of a working directory leads nowhere. The error of
@@ -262,4 +280,140 @@ func unreadable(name string, err error) error {
 	default:
 		return fmt.Errorf("opening %q: %w", name, err)
 	}
+}
+
+// Upload is a file that was put into a working directory.
+type Upload struct {
+	InterpreterID string `json:"interpreter_id"`
+	// Path is relative to the working directory, with slashes; File is absolute.
+	Path string `json:"path"`
+	File string `json:"file"`
+	Size int    `json:"size"` // bytes
+	// Replaced is true when there was a file of that name.
+	Replaced bool `json:"replaced,omitempty"`
+}
+
+// Upload writes a file into the working directory of a session, or of the client's default
+// one, which is made if need be. Readers see the old file or the new one and nothing
+// between. It waits for no running code. In a directory that is not the session's own it
+// replaces only what it has uploaded itself. Its errors are CodeInvalid, CodeRefused,
+// CodeNotFound, CodeLimit, CodeStart and CodeClosed.
+func (m *Manager) Upload(ctx context.Context, client Client, id, name string, data []byte) (*Upload, error) {
+	local, err := localPath(name)
+	if err != nil {
+		return nil, err
+	}
+	if local == "." || os.IsPathSeparator(name[len(name)-1]) {
+		return nil, Errorf(CodeInvalid, "path %q must name a file", name)
+	}
+	ctx, depart := m.follow(ctx, client)
+	defer depart()
+	s, err := m.session(ctx, client, id)
+	if err != nil {
+		return nil, err
+	}
+	u, err := s.upload(ctx, local, data)
+	if err != nil && client == Anonymous && id == "" {
+		m.discard(ctx, s)
+	}
+	return u, err
+}
+
+func (s *Session) upload(ctx context.Context, local string, data []byte) (*Upload, error) {
+	if err := s.verifyUpload(ctx, local, data); err != nil {
+		return nil, err
+	}
+	ctx, leave, err := s.visit(ctx, aUser)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if err := s.prepareSandbox(ctx); err != nil { // first: what is written belongs to who the code runs as
+		return nil, err
+	}
+	root, err := s.openDir(true)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // what was written is closed by itself
+	u := &Upload{InterpreterID: s.name, Path: filepath.ToSlash(local), File: filepath.Join(s.dirs.Work, local), Size: len(data)}
+	err = s.dirs.Do(func() error {
+		u.Replaced, err = untrusted.WriteFile(root, local, data, func(there fs.FileInfo) error { return s.mayReplace(local, there) })
+		return err
+	})
+	if err != nil {
+		return nil, unwritable(local, err)
+	}
+	s.noteUpload(root, local)
+	return u, nil
+}
+
+// errNotUploaded says that a file may be a user's.
+var errNotUploaded = errors.New("there is a file of that name, which no upload of this interpreter wrote; give another path, or delete it with code first")
+
+// mayReplace refuses to put something in the place of a file that this session has not
+// uploaded, or that has changed since, where others than the session have their files.
+func (s *Session) mayReplace(local string, there fs.FileInfo) error {
+	if s.options.Workdir == "" {
+		return nil
+	}
+	s.mu.Lock()
+	mine := s.uploaded[local]
+	s.mu.Unlock()
+	if mine != nil && os.SameFile(mine, there) && mine.ModTime().Equal(there.ModTime()) && mine.Size() == there.Size() {
+		return nil
+	}
+	return errNotUploaded
+}
+
+// noteUpload remembers what was uploaded.
+func (s *Session) noteUpload(root *os.Root, local string) {
+	info, err := root.Lstat(local)
+	if s.options.Workdir == "" || err != nil { // it is gone already
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.uploaded == nil {
+		s.uploaded = map[string]fs.FileInfo{}
+	}
+	s.uploaded[local] = info
+}
+
+// verifyUpload asks whether a module may be there: code could import it, and what is
+// imported nobody asks about.
+func (s *Session) verifyUpload(ctx context.Context, local string, data []byte) error {
+	if extension := strings.ToLower(filepath.Ext(local)); s.options.Verifier == nil || extension != ".py" && extension != ".pyw" {
+		return nil
+	}
+	_, err := s.options.Verifier.Verify(ctx, s.owner(), RunsFile, string(data))
+	var refused *Error
+	switch {
+	case errors.Is(err, ErrSyntax):
+		return Errorf(CodeRefused, "%q was not written: code could import it, and it is no valid Python, so that it can't be checked against the policy of this server; if it is to be read only, give it another ending", filepath.ToSlash(local))
+	case errors.As(err, &refused):
+		return &Error{Code: refused.Code, Message: fmt.Sprintf("%q was not written, as code could import it. %s", filepath.ToSlash(local), refused.Message), Err: refused.Err}
+	}
+	return err
+}
+
+// unwritable says why a file of a working directory was not written.
+func unwritable(local string, err error) error {
+	name, cause := filepath.ToSlash(local), err
+	var other *untrusted.NotRegularError
+	var at *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.Is(err, untrusted.ErrImpersonate):
+		return err
+	case errors.As(err, &other) && other.Type.IsDir():
+		return Errorf(CodeInvalid, "path %q is a directory; give the name of a file in it", name)
+	case errors.As(err, &other):
+		return Errorf(CodeInvalid, "path %q is no regular file (%s) and is not replaced; give another name", name, other.Type)
+	case errors.As(err, &at):
+		cause = at.Err
+	case errors.As(err, &link):
+		cause = link.Err
+	}
+	return Errorf(CodeInvalid, "%q could not be written into the working directory: %v; give another path", name, cause)
 }

@@ -24,11 +24,8 @@ const (
 
 // history are the last executions of a session, the running one included.
 type history struct {
-	mu     sync.Mutex
-	all    []*execution // oldest first
-	memory int          // of those that are over
-	spools int64
-	late   []*execution // those that went before their answers
+	mu  sync.Mutex
+	all []*execution // oldest first
 }
 
 // Record is an execution as it is remembered. Its Stdout and Stderr hold the
@@ -53,20 +50,29 @@ func (h *history) add(e *execution) {
 	h.all = append(h.all, e)
 }
 
-// settle counts e, which is over and weighed, and returns those that have to go for it.
-func (h *history) settle(e *execution, spoolLimit int64) (dropped []*execution) {
+// forget takes out, oldest first, what there is no more room for, and returns it. An answer
+// that nobody has yet may name its files: that execution stays until one has ended after it.
+func (h *history) forget(spoolLimit int64) (forgotten []*execution) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.memory += e.memory
-	h.spools += e.spooled
-	for len(h.all) > 1 && (len(h.all) > keptExecutions || h.memory > keptMemory || h.spools > keptSpools*spoolLimit) {
-		oldest := h.all[0]
-		h.all = slices.Delete(h.all, 0, 1)
-		h.memory -= oldest.memory
-		h.spools -= oldest.spooled
-		dropped = append(dropped, oldest)
+	kept, memory, spooled := 0, 0, int64(0)
+	for _, e := range slices.Backward(h.all) {
+		memory, spooled = memory+e.memory, spooled+e.spooled
+		if kept > 0 && (kept == keptExecutions || memory > keptMemory || spooled > keptSpools*spoolLimit) {
+			break
+		}
+		kept++
 	}
-	return dropped
+	over := len(h.all) - kept
+	h.all = slices.DeleteFunc(h.all, func(e *execution) bool {
+		over--
+		if over >= 0 && e.isCollected() {
+			forgotten = append(forgotten, e)
+			return true
+		}
+		return false
+	})
+	return forgotten
 }
 
 // list returns the executions, oldest first.
@@ -85,37 +91,13 @@ func (h *history) find(number int) *execution {
 	return nil
 }
 
-// weight returns how many bytes of memory and of disk a finished execution holds.
-func (e *execution) weight() (memory int, spooled int64) {
-	e.mu.Lock()
-	memory = len(e.request.Code) + e.reported
-	e.mu.Unlock()
-	short, spooled := e.transcript.Held()
-	return memory + short, spooled
-}
-
-// answered returns those of dropped, and of those that went before, whose files
-// are not needed any more. An answer that nobody has yet may name its files: they
-// stay until an execution has ended after it.
-func (h *history) answered(dropped []*execution) (answered []*execution) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := slices.Concat(h.late, dropped)
-	h.late = nil
-	for _, old := range all {
-		if old.isCollected() {
-			answered = append(answered, old)
-		} else {
-			h.late = append(h.late, old)
-		}
-	}
-	return answered
-}
-
 // remember keeps e, which is over, and forgets what there is no more room for.
 func (s *Session) remember(e *execution) {
-	e.memory, e.spooled = e.weight()
-	for _, old := range s.history.answered(s.history.settle(e, s.options.SpoolLimit)) {
+	memory, spooled := e.transcript.Held()
+	s.history.mu.Lock()
+	e.memory, e.spooled = len(e.request.Code)+e.reported+memory, spooled
+	s.history.mu.Unlock()
+	for _, old := range s.history.forget(s.options.SpoolLimit) {
 		if err := os.RemoveAll(s.executionDir(old.number)); err != nil {
 			s.log.Warn("removing the output of an old execution", "execution", old.number, "error", err)
 		}
@@ -166,7 +148,8 @@ func (m *Manager) Own(client Client) []string {
 	return ids
 }
 
-// Interpreter describes one session, without what takes time to measure.
+// Interpreter describes one session, without what takes time to measure. Its errors are
+// CodeInvalid and CodeNotFound.
 func (m *Manager) Interpreter(client Client, id string) (Listing, error) {
 	s, err := m.seen(client, id)
 	if err != nil {
@@ -175,7 +158,8 @@ func (m *Manager) Interpreter(client Client, id string) (Listing, error) {
 	return m.describe(s), nil
 }
 
-// Executions tells of the executions that the session remembers, oldest first.
+// Executions tells of the executions that the session remembers, oldest first. Its errors
+// are CodeNotFound.
 func (m *Manager) Executions(client Client, id string) ([]Brief, error) {
 	s, err := m.seen(client, id)
 	if err != nil {
@@ -188,7 +172,7 @@ func (m *Manager) Executions(client Client, id string) ([]Brief, error) {
 	return briefs, nil
 }
 
-// Brief tells of one execution of the session.
+// Brief tells of one execution of the session. Its errors are CodeNotFound.
 func (m *Manager) Brief(client Client, id string, number int) (Brief, error) {
 	_, e, err := m.remembered(client, id, number)
 	if err != nil {
@@ -220,15 +204,11 @@ func (s *Session) forgotten(number int) error {
 }
 
 func (e *execution) brief() Brief {
-	return Brief{Execution: e.number, Status: e.status(), Started: e.started, Inventory: e.transcript.Inventory()}
-}
-
-// status says how the execution stands.
-func (e *execution) status() Status {
+	status := e.soFar("").Status
 	if r := e.outcome(); r != nil {
-		return r.Status
+		status = r.Status
 	}
-	return e.standing("").Status
+	return Brief{Execution: e.number, Status: status, Started: e.started, Inventory: e.transcript.Inventory()}
 }
 
 // outcome returns the result, nil while the execution runs.
@@ -239,7 +219,7 @@ func (e *execution) outcome() *Result {
 }
 
 // Execution returns the record of an execution. It takes nothing from the calls
-// that wait for its answer.
+// that wait for its answer. Its errors are CodeNotFound.
 func (m *Manager) Execution(client Client, id string, number int) (*Record, error) {
 	s, e, err := m.remembered(client, id, number)
 	if err != nil {
@@ -250,33 +230,27 @@ func (m *Manager) Execution(client Client, id string, number int) (*Record, erro
 		return nil, err
 	}
 	defer leave()
-	record := &Record{Code: e.request.Code, Started: e.started}
+	record := &Record{Code: e.request.Code, Started: e.started, Result: *e.soFar(s.name)}
 	if r := e.outcome(); r != nil {
 		record.Result = *r
-	} else {
-		record.Result = *e.standing(s.name)
 	}
-	if err := record.recall(e.transcript); err != nil {
+	i := e.transcript.Inventory()
+	record.Figures, record.Artifacts = i.Figures, i.Artifacts
+	for _, figure := range record.Figures {
+		record.FigStoragePath = append(record.FigStoragePath, figure.Path)
+	}
+	record.Stdout, record.StdoutTruncated, err = e.transcript.Ends(Stdout)
+	if err == nil {
+		record.Stderr, record.StderrTruncated, err = e.transcript.Ends(Stderr)
+	}
+	if err != nil {
 		return nil, s.unrecalled(e, err)
 	}
 	return record, nil
 }
 
-// recall adds what was printed and shown.
-func (r *Record) recall(t *output.Transcript) (err error) {
-	i := t.Inventory()
-	r.Figures, r.Artifacts = i.Figures, i.Artifacts
-	for _, figure := range r.Figures {
-		r.FigStoragePath = append(r.FigStoragePath, figure.Path)
-	}
-	if r.Stdout, r.StdoutTruncated, err = t.Ends(Stdout); err != nil {
-		return err
-	}
-	r.Stderr, r.StderrTruncated, err = t.Ends(Stderr)
-	return err
-}
-
-// Output reads what an execution printed on one stream, which grows while it runs.
+// Output reads what an execution printed on one stream, which grows while it runs. Its
+// errors are CodeNotFound, CodeInvalid and CodeLimit, the latter two for the Range.
 func (m *Manager) Output(ctx context.Context, client Client, id string, number int, stream Stream, r Range) (*Page, error) {
 	s, e, err := m.remembered(client, id, number)
 	if err != nil {
@@ -305,10 +279,7 @@ func (s *Session) unrecalled(e *execution, err error) error {
 	case gone, errors.Is(err, output.ErrChanged):
 		return Errorf(CodeNotFound, "the output of execution %d was changed from outside and can't be read any more", e.number)
 	}
-	if err = rangeError(err); CodeOf(err) != "" {
-		return err
-	}
-	return fmt.Errorf("reading the output of execution %d: %w", e.number, err)
+	return rangeError(err)
 }
 
 // rangeError gives an error of reading a Range its code: CodeInvalid where the Range is
@@ -332,5 +303,85 @@ func (s *Session) newTranscript(number int) *output.Transcript {
 }
 
 func (s *Session) executionDir(number int) string {
-	return filepath.Join(s.dir, "executions", fmt.Sprint(number))
+	return filepath.Join(s.outputs, "executions", fmt.Sprint(number))
+}
+
+// Figure reads a figure that the session showed, in full resolution, if it has
+// at most most bytes. The name is that of its file, without directories. Its errors are
+// CodeNotFound and CodeLimit.
+func (m *Manager) Figure(ctx context.Context, client Client, id, name string, most int64) (f *File, figure Figure, err error) {
+	f, err = m.readMade(ctx, client, id, "shown", "figure", name, Range{}, most, func(e *execution) (path string) {
+		for _, shown := range e.transcript.Inventory().Figures {
+			if filepath.Base(shown.Path) == name {
+				figure, path = shown, shown.Path
+			}
+		}
+		return path
+	})
+	return f, figure, err
+}
+
+// Artifact reads an artifact that the session has kept: the whole of one that has
+// at most most bytes, or the lines that r asks for. Of several of a name it is the
+// newest, which has taken the place of the others. Its errors are CodeNotFound, CodeLimit
+// and, for r, CodeInvalid.
+func (m *Manager) Artifact(ctx context.Context, client Client, id, name string, r Range, most int64) (f *File, artifact Artifact, err error) {
+	f, err = m.readMade(ctx, client, id, "kept", "artifact", name, r, most, func(e *execution) (path string) {
+		for _, kept := range e.transcript.Inventory().Artifacts {
+			if kept.Name == name {
+				artifact, path = kept, kept.Path
+			}
+		}
+		return path
+	})
+	return f, artifact, err
+}
+
+// readMade reads a file that an execution has made: the newest one whose path an execution
+// gives. done says what the session does with what it makes.
+func (m *Manager) readMade(ctx context.Context, client Client, id, done, what, name string, r Range, most int64, pathOf func(*execution) string) (*File, error) {
+	ctx, s, root, leave, err := m.enterFiles(ctx, client, id, aUser, false)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	path := ""
+	for _, e := range slices.Backward(s.history.list()) {
+		if path = pathOf(e); path != "" {
+			break
+		}
+	}
+	if path == "" {
+		return nil, Errorf(CodeNotFound, "interpreter %s has %s no %s %.200q among the executions that are kept", s.name, done, what, name)
+	}
+	local, err := s.dirs.Local(path)
+	if err != nil {
+		return nil, Errorf(CodeNotFound, "%s %q is not among the files that the server made for the interpreter", what, name)
+	}
+	f, err := s.readFile(ctx, root, local, r, most)
+	switch CodeOf(err) {
+	case CodeNotFound:
+		return nil, Errorf(CodeNotFound, "the file of %s %q is gone", what, name)
+	case CodeLimit:
+		return nil, Errorf(CodeLimit, "%w; its file is %s", err, path)
+	}
+	if err == nil && f.Page != nil {
+		f.Page.Path = path
+	}
+	return f, err
+}
+
+// openMade opens a file of which an execution says that it has made it. That is the
+// word of the session's code: nothing outside of the private directory is opened.
+func (s *Session) openMade(path string) (*os.File, error) {
+	local, err := s.dirs.Local(path)
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.openDir(false)
+	if err != nil {
+		return nil, err
+	}
+	file, _, err := s.openRegular(root, local)
+	return file, errors.Join(err, root.Close())
 }

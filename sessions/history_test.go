@@ -1,15 +1,20 @@
 package sessions
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"understudy/sessions/output"
 )
@@ -151,7 +156,7 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	ran := func(most int) {
 		t.Helper()
 		waitFor(t, func() bool {
-			kept, _ := os.ReadDir(filepath.Join(s.dir, "executions"))
+			kept, _ := os.ReadDir(filepath.Join(s.outputs, "executions"))
 			// While it tidies up after the last run it may remove what is fetched meanwhile.
 			return s.turn.idle() && s.turn.tidied() == nil && len(kept) <= most
 		})
@@ -175,10 +180,8 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	}
 	mustRun(t, m, RunRequest{Code: code})
 	ran(keptSpools + 1)
-	s.history.mu.Lock()
-	defer s.history.mu.Unlock()
-	if len(s.history.late) != 0 {
-		t.Errorf("%d are still waited for", len(s.history.late))
+	if n := len(s.history.list()); n != keptSpools {
+		t.Errorf("%d are kept", n)
 	}
 }
 
@@ -244,7 +247,7 @@ func TestWhatARunWeighs(t *testing.T) {
 	list(t, m) // the run has been remembered
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	if got := s.history.memory; got < 2*len(code) || got > 3*len(code) {
+	if got := s.history.all[0].memory; got < 2*len(code) || got > 3*len(code) {
 		t.Errorf("it weighs %d", got)
 	}
 }
@@ -265,9 +268,9 @@ func TestWeighsWhatItKeeps(t *testing.T) {
 	var h history
 	add := func(number, code int, spooled int64) []*execution {
 		e := newExecution(number, RunRequest{}, nil, lineage{})
-		e.memory, e.spooled, e.result = code, spooled, &Result{}
+		e.memory, e.spooled, e.result, e.collected = code, spooled, &Result{}, true
 		h.add(e)
-		return h.settle(e, 1000)
+		return h.forget(1000)
 	}
 	for i, test := range []struct {
 		code    int
@@ -295,4 +298,273 @@ func waitFor(t *testing.T, condition func() bool) {
 			t.Fatal("it did not come true")
 		}
 	}
+}
+
+// shelf is an Equipper whose plugins a test changes.
+type shelf struct {
+	mu       sync.Mutex
+	plugins  []Plugin
+	revision int
+}
+
+func (s *shelf) Plugins() ([]Plugin, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.plugins, s.revision
+}
+
+func (s *shelf) put(names ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.plugins = nil
+	for _, name := range names {
+		s.plugins = append(s.plugins, Plugin{Name: name})
+	}
+	s.revision++
+}
+
+// told returns what a worker was told, each time: names of plugins, then variables.
+func told(w *fakeWorker) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []string
+	for _, e := range w.equipment {
+		var names []string
+		for _, p := range e.Plugins {
+			names = append(names, p.Name)
+		}
+		all = append(all, fmt.Sprintf("%s %v", strings.Join(names, ","), e.Variables))
+	}
+	return all
+}
+
+func wantTold(t *testing.T, w *fakeWorker, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, told(w)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func text(s string) *string { return &s }
+
+func setVariables(t *testing.T, m *Manager, id string, variables map[string]*string) *Setting {
+	t.Helper()
+	s, err := m.SetVariables(t.Context(), me, id, variables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestAWorkerIsToldOfChangesOnly, and before the execution that is to find them.
+func TestAWorkerIsToldOfChangesOnly(t *testing.T) {
+	starter, plugins := echoes(), &shelf{}
+	plugins.put("a")
+	m := newTestManager(t, starter, func(o *Options) {
+		o.Equipper, o.SessionVariables = plugins, map[string]string{"db": "x"}
+	})
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "1"})
+	mustRun(t, m, RunRequest{Code: "2"})
+	w := starter.started()[0]
+	wantTold(t, w, "a map[db:x]")
+	plugins.put("a", "b")
+	mustRun(t, m, RunRequest{Code: "3"})
+	wantTold(t, w, "a map[db:x]", "a,b map[db:x]")
+	setVariables(t, m, "", map[string]*string{"db": nil, "key": text("k")})
+	wantTold(t, w, "a map[db:x]", "a,b map[db:x]")
+	mustRun(t, m, RunRequest{Code: "4"})
+	wantTold(t, w, "a map[db:x]", "a,b map[db:x]", "a,b map[key:k]")
+	// A fresh worker knows nothing.
+	mustRun(t, m, RunRequest{Code: "5", Reset: true})
+	wantTold(t, starter.started()[1], "a,b map[key:k]")
+	// Another session has what the operator has set.
+	other, err := m.Create(t.Context(), me, CreateRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, m, RunRequest{Code: "6", InterpreterID: other.ID})
+	wantTold(t, starter.started()[2], "a,b map[db:x]")
+}
+
+func TestWithoutPluginsNobodyIsTold(t *testing.T) {
+	starter := echoes()
+	m := newTestManager(t, starter, func(o *Options) { o.SessionVariables = map[string]string{"db": "x"} })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "1"})
+	wantTold(t, starter.started()[0])
+}
+
+// TestCopiesAreTold: a branch, an undo and a crash each bring another process,
+// which was copied before the last change.
+func TestCopiesAreTold(t *testing.T) {
+	f, plugins := remembers(), &shelf{}
+	plugins.put("a")
+	m := surviving(t, f, func(o *Options) { o.Equipper, o.History = plugins, 1 })
+	id := run(t, m, "1").InterpreterID
+	setVariables(t, m, "", map[string]*string{"k": text("v")})
+
+	child := branch(t, m, id)
+	if diff := cmp.Diff([]string{"k"}, child.SessionVariables); diff != "" {
+		t.Error(diff)
+	}
+	runIn(t, m, child.ID, "2")
+	wantTold(t, f.lead(), "a map[k:v]")
+	// From then on each has its own.
+	setVariables(t, m, child.ID, map[string]*string{"k": text("w")})
+	run(t, m, "3")
+	undo(t, m)
+	run(t, m, "4")
+	wantTold(t, f.lead(), "a map[k:v]")
+	run(t, m, "crash")
+	run(t, m, "5")
+	wantTold(t, f.lead(), "a map[k:v]")
+}
+
+// TestTheSecondTryIsTold: what runs code once more after a crash finds the same.
+func TestTheSecondTryIsTold(t *testing.T) {
+	plugins := &shelf{}
+	plugins.put("a")
+	crashed := false
+	starter := workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
+		if !crashed {
+			crashed = true
+			w.die("boom")
+			return Outcome{}, w.crash
+		}
+		return Outcome{OK: true}, nil
+	})
+	m := newTestManager(t, starter, func(o *Options) { o.Equipper, o.RerunAfterCrash = plugins, true })
+	defer m.Close(t.Context())
+	if r := mustRun(t, m, RunRequest{Code: "1"}); r.Status != StatusOK {
+		t.Fatalf("%+v", r)
+	}
+	wantTold(t, starter.started()[1], "a map[]")
+}
+
+func TestSetVariables(t *testing.T) {
+	starter := echoes()
+	m := newTestManager(t, starter, nil)
+	defer m.Close(t.Context())
+	first := setVariables(t, m, "", map[string]*string{"b": text("1"), "a": text(""), "never": nil})
+	want := &Setting{InterpreterID: first.InterpreterID, Set: []string{"a", "b"}, Names: []string{"a", "b"}}
+	if diff := cmp.Diff(want, first); diff != "" || len(starter.started()) != 0 {
+		t.Errorf("%d workers\n%s", len(starter.started()), diff)
+	}
+	second := setVariables(t, m, first.InterpreterID, map[string]*string{"a": nil, "ü x": text("2")})
+	want = &Setting{InterpreterID: first.InterpreterID, Set: []string{"ü x"}, Removed: []string{"a"}, Names: []string{"b", "ü x"}}
+	if diff := cmp.Diff(want, second); diff != "" {
+		t.Error(diff)
+	}
+	listings, err := m.List(t.Context(), me)
+	if err != nil || len(listings) != 1 {
+		t.Fatalf("%+v %v", listings, err)
+	}
+	if diff := cmp.Diff([]string{"b", "ü x"}, listings[0].SessionVariables); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestSetVariablesRefuses: all or none.
+func TestSetVariablesRefuses(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	full := map[string]*string{}
+	for i := range mostSessionVariables {
+		full[fmt.Sprint(i)] = text(strings.Repeat("é", mostVariableValue))
+	}
+	id := setVariables(t, m, "", full).InterpreterID
+	for words, variables := range map[string]map[string]*string{
+		"at least one":              {},
+		"empty name":                {"": text("x")},
+		"more than 100 characters":  {strings.Repeat("n", 101): text("x")},
+		"control characters":        {"a\nb": text("x")},
+		"has 10001 characters":      {"1": text(strings.Repeat("x", 10_001))},
+		"there would be 101":        {"more": text("x"), "1": text("changed")},
+		"at most 100 are taken; re": {"more": text("x"), "never": nil},
+	} {
+		_, err := m.SetVariables(t.Context(), me, id, variables)
+		wantCode(t, err, CodeInvalid, words)
+	}
+	if s := setVariables(t, m, "", map[string]*string{"more": text("x"), "0": nil}); len(s.Names) != mostSessionVariables {
+		t.Errorf("%d names", len(s.Names))
+	}
+	_, err := m.SetVariables(t.Context(), other, id, map[string]*string{"a": nil})
+	wantCode(t, err, CodeNotFound)
+	_, err = m.SetVariables(t.Context(), Anonymous, "", map[string]*string{"a": text("b")})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCheckSessionVariables(t *testing.T) {
+	if err := CheckSessionVariables(map[string]string{"a": "b"}); err != nil {
+		t.Error(err)
+	}
+	wantCode(t, CheckSessionVariables(map[string]string{"": "b"}), CodeInvalid, "empty name")
+	many := map[string]string{}
+	for i := range mostSessionVariables + 1 {
+		many[fmt.Sprint(i)] = ""
+	}
+	wantCode(t, CheckSessionVariables(many), CodeInvalid, "101")
+}
+
+// TestPackagesBelongToTheFamily: without a wall there is no home until something is
+// installed; then every execution of the group is told where the packages are.
+func TestPackagesBelongToTheFamily(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := map[string]string{}
+		f := workerThat(func(w *fakeWorker, r Request, _ Sink) (Outcome, error) {
+			told[r.Code] = r.PackagesDir
+			if r.Kind == RunsInstall && string(r.Arguments) != `{"packages":["x"]}` {
+				t.Errorf("arguments %s", r.Arguments)
+			}
+			if r.Code == "%pip install slow" {
+				<-w.stopped
+				return Outcome{Signalled: true, Exception: &Exception{Type: "KeyboardInterrupt", Traceback: "KeyboardInterrupt\n"}}, nil
+			}
+			return Outcome{OK: true}, nil
+		})
+		f.forks = true
+		m := newTestManager(t, f, func(*Options) {})
+		defer m.Close(t.Context())
+		arguments := json.RawMessage(`{"packages":["x"]}`)
+		id := mustRun(t, m, RunRequest{Code: "before"}).InterpreterID
+		if r := mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install x", Arguments: arguments}); r.Kind != RunsInstall || !r.Success {
+			t.Errorf("%+v", r)
+		}
+		mustRun(t, m, RunRequest{Code: "after"})
+		other, err := m.Branch(t.Context(), me, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, m, RunRequest{Code: "branch", InterpreterID: other.ID})
+		stranger, err := m.Create(t.Context(), me, CreateRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mustRun(t, m, RunRequest{Code: "stranger", InterpreterID: stranger.ID})
+
+		packages := filepath.Join(m.options.WorkdirRoot, "home-"+id, "packages")
+		for code, want := range map[string]string{"before": "", "%pip install x": packages, "after": packages, "branch": packages, "stranger": ""} {
+			if told[code] != want {
+				t.Errorf("%s: told %q, want %q", code, told[code], want)
+			}
+		}
+		r := mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install slow", Arguments: arguments, Timeout: time.Second})
+		if r.Status != StatusTimeout || r.Traceback != "" {
+			t.Errorf("%+v", r)
+		}
+		for _, gone := range []string{id, other.ID} {
+			if _, err := os.Stat(filepath.Dir(packages)); err != nil {
+				t.Error(err)
+			}
+			if err := m.Delete(t.Context(), me, gone); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := os.Stat(filepath.Dir(packages)); !os.IsNotExist(err) {
+			t.Errorf("the home is still there: %v", err)
+		}
+	})
 }

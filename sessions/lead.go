@@ -1,10 +1,12 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"understudy/internal/phrase"
@@ -85,7 +87,7 @@ func (s *Session) lead() Worker {
 
 func (s *Session) spec() Spec {
 	return Spec{
-		InterpreterID: s.id, Family: s.family.id, Home: s.family.made(), Workdir: s.workdir, PrivateDir: s.private, Python: s.python,
+		InterpreterID: s.id, Group: s.group.ID, Home: s.group.Made(), Workdir: s.dirs.Work, PrivateDir: s.dirs.Private, Python: s.python,
 		FirstExecution: s.ran() + 1,
 	}
 }
@@ -102,11 +104,14 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 	if s.lead() != nil {
 		return nil
 	}
-	if err := s.remakeDirs(ctx); err != nil {
-		s.options.tally.failed()
-		return err
+	if s.life.Err() != nil { // nobody would remove anew what is made
+		return s.gone()
 	}
-	if err := s.admit(ctx); err != nil {
+	err := s.makeDirs() // if its code, or who tidies up, has removed them
+	if err == nil {
+		err = s.prepareSandbox(ctx)
+	}
+	if err != nil {
 		s.options.tally.failed()
 		return err
 	}
@@ -118,7 +123,7 @@ func (s *Session) ensureWorker(ctx context.Context) error {
 		return callerGone(ctx, Errorf(CodeStart, "the Python interpreter could not be started: %w", err))
 	}
 	s.options.tally.started(w.Info().Origin)
-	s.foretellInitError(w.Info().InitError)
+	s.noteInitError(w.Info().InitError)
 	_, err = s.install(ctx, w)
 	return err
 }
@@ -140,9 +145,9 @@ func (s *Session) install(ctx context.Context, w Worker) (before Worker, err err
 	return before, nil
 }
 
-// awaitWorker sees that a worker is there. A start that takes longer than the
-// call waits goes on without it and keeps the turn; kept says so.
-func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err error) {
+// awaitWorker sees that a worker is there. A start that takes longer than until, when the
+// call answers, goes on without it and keeps the turn; kept says so.
+func (s *Session) awaitWorker(ctx context.Context, until time.Time) (kept bool, err error) {
 	if s.lead() != nil {
 		return false, nil
 	}
@@ -162,7 +167,10 @@ func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err erro
 		}
 	})
 	s.mu.Unlock()
-	patient, cancel := context.WithDeadline(ctx, later(waiting))
+	if soonest := time.Now().Add(startPatience); until.Before(soonest) {
+		until = soonest
+	}
+	patient, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
 	select {
 	case err := <-started:
@@ -173,38 +181,24 @@ func (s *Session) awaitWorker(ctx, waiting context.Context) (kept bool, err erro
 	}
 }
 
-// later returns the end of a call's waiting, or of startPatience if that is later.
-func later(waiting context.Context) time.Time {
-	deadline, _ := waiting.Deadline()
-	if soonest := time.Now().Add(startPatience); deadline.Before(soonest) {
-		return soonest
-	}
-	return deadline
-}
-
 // revive brings back a worker that died while nothing ran, or drops it, and
 // keeps what is to be told of it. The caller has the turn.
 func (s *Session) revive() {
 	w := s.lead()
-	if w == nil {
-		return
-	}
-	select {
-	case <-w.Exited():
-	default:
+	if w == nil || !hasExited(w) {
 		return
 	}
 	reason := "the interpreter's process ended between two calls"
 	if crash := w.Ended(); crash != nil {
 		reason += ": " + crash.Reason
 	}
-	defer s.moved(s.states.place())
-	note := s.bringBack(s.life)
+	defer s.moved(s.states.ref())
+	note := s.recover(s.life)
 	note.reason, note.before = reason, true
 	if !note.restored {
-		s.fruitless = nil // it has become the least of the losses
+		s.noop = nil // it has become the least of the losses
 	}
-	s.untold = note.after(s.untold)
+	s.pendingNotice = note.after(s.pendingNotice)
 }
 
 // replace brings back a worker that was just found dead, though its process
@@ -212,59 +206,43 @@ func (s *Session) revive() {
 func (s *Session) replace(ctx context.Context) {
 	waiting, cancel := context.WithTimeout(ctx, closeTime)
 	defer cancel()
-	if err := s.layDown(waiting); err != nil {
+	if err := s.stopWorker(waiting); err != nil {
 		s.log.Warn("replacing a dead interpreter", "error", err)
 		return
 	}
 	s.revive()
 }
 
-// bringBack wakes the copy of the present state in the place of the dead
-// worker, or else of the newest older state. Where there is none, or all fail,
-// worker and copies are dropped. The caller has the turn; life bounds the attempt.
-func (s *Session) bringBack(life context.Context) (note restartNote) {
-	u, pristine, obstacle := s.states.takePresent()
-	if none := s.options.Starter.ForkObstacle(); none != "" { // then there is no copy either
-		pristine, obstacle = false, none
-	}
-	if u != nil {
-		w, err := s.wake(life, u)
-		if err == nil {
-			return restartNote{restored: true, notes: w.Info().Notes}
-		}
-		s.log.Warn("waking the copy of the interpreter", "error", err)
-		obstacle = err.Error()
-	}
-	if !pristine {
-		if w, lost := s.fallBack(life); w != nil {
-			s.outdate(lost[0])
-			return restartNote{lost: obstacle, unwound: lost, notes: w.Info().Notes}
-		}
-	}
-	s.dropWorker(context.WithoutCancel(life))
-	if !pristine {
-		s.outdate(0)
-		s.states.bereave()
-	}
-	return restartNote{restored: pristine, lost: obstacle}
-}
-
-// fallBack wakes the newest copy of an older state. It returns which executions
-// are lost with that, and no worker if there is none.
-func (s *Session) fallBack(life context.Context) (w Worker, lost []int) {
-	for life.Err() == nil {
-		u, since := s.states.takeOlder()
+// recover wakes the newest copy that answers in the place of the dead worker. Where there
+// is none, worker and copies are dropped. The caller has the turn; life bounds the attempt.
+func (s *Session) recover(life context.Context) (note restartNote) {
+	note.lost = s.options.Starter.ForkObstacle()
+	forks := note.lost == "" // else there is no copy either
+	for forks && life.Err() == nil {
+		u, lost, obstacle := s.states.takeNewest()
+		note.lost = cmp.Or(note.lost, obstacle)
 		if u == nil {
 			break
 		}
-		lost = append(since, lost...)
+		note.unwound = append(lost, note.unwound...)
 		w, err := s.wake(life, u)
 		if err == nil {
-			return w, lost
+			note.notes, note.restored = w.Info().Notes, len(note.unwound) == 0
+			if !note.restored {
+				s.outdate(note.unwound[0])
+			}
+			return note
 		}
-		s.log.Warn("waking an older copy of the interpreter", "error", err)
+		s.log.Warn("waking a copy of the interpreter", "error", err)
+		note.lost = cmp.Or(note.lost, err.Error())
 	}
-	return nil, nil
+	note.restored, note.unwound = note.lost == "" && life.Err() == nil, nil
+	s.dropWorker(context.WithoutCancel(life))
+	if !note.restored {
+		s.outdate(0)
+		s.states.markStateLost()
+	}
+	return note
 }
 
 // wake puts u in the place of the worker, which is ended if it lives and u has shown that
@@ -273,7 +251,7 @@ func (s *Session) wake(life context.Context, u Understudy) (w Worker, err error)
 	ctx, cancel := context.WithTimeout(life, wakeTime)
 	defer cancel()
 	if err = u.Rouse(ctx); err == nil {
-		if err := s.layDown(ctx); err != nil {
+		if err := s.stopWorker(ctx); err != nil {
 			u.Dismiss()
 			return nil, err
 		}
@@ -293,18 +271,15 @@ func (s *Session) wake(life context.Context, u Understudy) (w Worker, err error)
 	return w, err
 }
 
-// layDown sees to it that the worker is dead, whose place is to be taken.
-func (s *Session) layDown(ctx context.Context) error {
+// stopWorker sees to it that the worker is dead, whose place is to be taken.
+func (s *Session) stopWorker(ctx context.Context) error {
 	w := s.lead()
 	if w == nil {
 		return errors.New("the interpreter has ended")
 	}
-	select {
-	case <-w.Exited():
-		return nil
-	default:
+	if !hasExited(w) {
+		w.Kill()
 	}
-	w.Kill()
 	select {
 	case <-w.Exited():
 		return nil
@@ -338,14 +313,14 @@ func (s *Session) closeWorker(ctx context.Context, w Worker) {
 	}
 }
 
-// renounce drops the worker and its variables because that was asked for, so
+// discardState drops the worker and its variables because that was asked for, so
 // that nothing is to be said of it, nor of failures. The caller has the turn.
-func (s *Session) renounce(ctx context.Context) {
-	defer s.moved(s.states.place())
+func (s *Session) discardState(ctx context.Context) {
+	defer s.moved(s.states.ref())
 	s.dropWorker(ctx)
 	s.outdate(0)
 	s.setFailures(0)
-	s.untold, s.fruitless, s.fatal, s.buggy = restartNote{}, nil, 0, 0
+	s.pendingNotice, s.noop, s.fatal, s.buggy = restartNote{}, nil, 0, 0
 }
 
 // kill ends the worker by force, whoever has the turn.
@@ -353,4 +328,72 @@ func (s *Session) kill() {
 	if w := s.lead(); w != nil {
 		w.Kill()
 	}
+}
+
+// startingSince is when the start of a worker began that is under way, zero if none is.
+func (s *Session) startingSince() time.Time {
+	if since := s.starting.Load(); since != 0 {
+		return time.Unix(0, since)
+	}
+	return time.Time{}
+}
+
+// noteInitError has the next result tell that the operator's start-up code failed,
+// and the log now: what it should have defined is missing.
+func (s *Session) noteInitError(traceback string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.initError = traceback
+	if traceback == "" {
+		return
+	}
+	failed := exceptionIn(traceback)
+	s.log.Warn("the start-up code (--init-code) failed", "error", failed)
+	s.pendingNotice.notes = append(slices.Clone(s.pendingNotice.notes),
+		"the start-up code (--init-code) failed, and what it should have defined after that is missing: "+failed)
+}
+
+// exceptionIn returns what a traceback ends with: the type and the message of the exception.
+func exceptionIn(traceback string) string {
+	lines := strings.Split(strings.TrimSpace(traceback), "\n")
+	i := len(lines) - 1
+	for i > 0 && !strings.HasPrefix(lines[i-1], " ") && !strings.HasPrefix(lines[i-1], "Traceback (") {
+		i--
+	}
+	return strings.Join(lines[i:], " ")
+}
+
+// stillStarting says what was not done because there is no worker yet.
+func (s *Session) stillStarting(notDone string) error {
+	if why := s.options.waiting(); why != "" {
+		return Errorf(CodeBusy, "interpreter %q is still starting: %s; %s. Try again in a minute", s.name, why, notDone)
+	}
+	if since := s.startingSince(); !since.IsZero() && time.Since(since) > 2*startPatience {
+		return Errorf(CodeBusy, "interpreter %q is still starting, for %s by now; %s. Try again in a minute; if it never gets there, the server's start-up code (--init-code) may not end, which is for its operator to mend", s.name, phrase.Duration(time.Since(since)), notDone)
+	}
+	return Errorf(CodeBusy, "interpreter %q is still starting; %s. Try again in a few seconds", s.name, notDone)
+}
+
+// busy says what was not done, since when something else runs, and what to do.
+func (s *Session) busy(notDone string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, other := s.current, s.foreign(false)
+	switch {
+	case e == nil && s.worker == nil:
+		return s.stillStarting(notDone)
+	case e == nil:
+		return Errorf(CodeBusy, "interpreter %q is busy; %s. Try again, or create another interpreter", s.name, notDone)
+	case other != "":
+		return Errorf(CodeBusy, "interpreter %q is busy: %s; %s. Try again, or create another interpreter", s.name, other, notDone)
+	}
+	asks, remedy, limit := "", `"wait" to go on waiting for it`, "no time limit"
+	if prompt := e.prompt(); prompt != "" {
+		asks, remedy = fmt.Sprintf(", and waits for a line of input at %q", prompt), `"answer" to give it one`
+	}
+	if e.limit > 0 {
+		limit = "limit " + phrase.Duration(e.limit)
+	}
+	return Errorf(CodeBusy, "interpreter %q is busy: execution %d has been running for %s (%s)%s; %s. Call manage_interpreters with operation %s or \"interrupt\" to stop it, or create another interpreter",
+		s.name, e.number, phrase.Duration(time.Since(e.started)), limit, asks, notDone, remedy)
 }

@@ -35,7 +35,7 @@ func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, er
 	if err := m.checkPython(ctx, b.python); err != nil {
 		return nil, err
 	}
-	s, oldest, err := m.admit(ctx, client, b)
+	s, oldest, err := m.register(ctx, client, b)
 	if oldest != nil {
 		oldest.end(context.WithoutCancel(ctx))
 	}
@@ -45,9 +45,9 @@ func (m *Manager) add(ctx context.Context, client Client, b birth) (*Session, er
 	return s, err
 }
 
-// admit makes the session and takes the one that has to go out of the maps; the
+// register makes the session and takes the one that has to go out of the maps; the
 // caller ends that.
-func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest *Session, err error) {
+func (m *Manager) register(ctx context.Context, client Client, b birth) (s, oldest *Session, err error) {
 	origin := m.originOf(ctx, client)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -84,7 +84,7 @@ func (m *Manager) admit(ctx context.Context, client Client, b birth) (s, oldest 
 	}
 	m.insert(s, b.isDefault)
 	if b.parent == nil && m.whereabouts != "" {
-		s.untold.notes, m.whereabouts = append(s.untold.notes, m.whereabouts), ""
+		s.pendingNotice.notes, m.whereabouts = append(s.pendingNotice.notes, m.whereabouts), ""
 	}
 	return s, oldest, nil
 }
@@ -100,7 +100,7 @@ func (m *Manager) settle(ctx context.Context) {
 	if ctx.Err() != nil { // the answer may be for want of time
 		return
 	}
-	m.options.Workdir, m.options.Locate = workdir, nil
+	m.options.Workdir, m.options.roots.Shared, m.options.Locate = workdir, workdir, nil
 	m.mu.Lock()
 	m.whereabouts = note
 	m.mu.Unlock()
@@ -146,19 +146,20 @@ func (m *Manager) makeRoom(of defaultKey, origin string, b birth) (oldest *Sessi
 
 // fullFor says to the client that it has as many as one may have. The caller holds mu.
 func (m *Manager) fullFor(client Client) *Error {
+	who := "you have %s already"
 	if len(m.owned[client]) < m.options.MaxPerClient {
-		return Errorf(CodeLimit, "your program has %s already, by all its names and connections together, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", phrase.Count(m.options.MaxPerClient, "interpreter"))
+		who = "your program has %s already, by all its names and connections together"
 	}
-	return Errorf(CodeLimit, "you have %s already, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", phrase.Count(len(m.owned[client]), "interpreter"))
+	return Errorf(CodeLimit, who+", the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", phrase.Count(m.options.MaxPerClient, "interpreter"))
 }
 
 // fullOf says to the client that the limit of all together is reached. The caller
 // holds mu.
 func (m *Manager) fullOf(client Client) *Error {
-	switch {
-	case client == Anonymous:
+	if client == Anonymous {
 		return Errorf(CodeLimit, "the limit of %s of callers without authentication (three quarters of --max-sessions) is reached, and all are in use; pass the interpreter_id of the one you have, or try again later", phrase.Count(m.mostOfNobody(), "interpreter"))
-	case len(m.owned[client]) > 0:
+	}
+	if len(m.owned[client]) > 0 {
 		return Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached; delete one with manage_interpreters first", m.options.MaxSessions)
 	}
 	return Errorf(CodeLimit, "the limit of %d interpreters (--max-sessions) is reached by other clients; try again later", m.options.MaxSessions)
@@ -269,7 +270,7 @@ func (m *Manager) insert(s *Session, isDefault bool) {
 	}
 	m.defaults[s.defaultKey()] = s
 	if former, ok := m.endings.forgetDefault(s.defaultKey()); ok {
-		s.untold.notes = []string{"your earlier default interpreter " + s.client.Handle(former.id) + " was ended " + former.why + "; this is a new one, without its variables"}
+		s.pendingNotice.notes = []string{"your earlier default interpreter " + s.client.Handle(former.id) + " was ended " + former.why + "; this is a new one, without its variables"}
 	}
 }
 

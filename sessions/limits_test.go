@@ -2,7 +2,9 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -150,8 +152,8 @@ func TestTheLastEndingsAreRemembered(t *testing.T) {
 	if e.why(other, "100") != "" {
 		t.Error("another client learns of it")
 	}
-	if _, ok := e.forgetDefault(defaultKey{client: me}); !ok || len(e.all) != keptEndings {
-		t.Errorf("%d kept", len(e.all))
+	if _, ok := e.forgetDefault(defaultKey{client: me}); !ok || len(e) != keptEndings {
+		t.Errorf("%d kept", len(e))
 	}
 	if _, ok := e.forgetDefault(defaultKey{client: me}); ok {
 		t.Error("told twice")
@@ -248,6 +250,317 @@ func TestAListingWaitsForNoCall(t *testing.T) {
 		}
 		if took := time.Since(began); took != 0 {
 			t.Errorf("took %s", took)
+		}
+	})
+}
+
+const stdio, anna, bert = Client("stdio"), Client("principal:anna"), Client("principal:bert")
+
+func create(t *testing.T, m *Manager, client Client, name string) string {
+	t.Helper()
+	l, err := m.Create(t.Context(), client, CreateRequest{InterpreterID: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.ID
+}
+
+func runAs(t *testing.T, m *Manager, client Client, r RunRequest) *Result {
+	t.Helper()
+	result, err := m.Run(t.Context(), client, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+func TestNamesAreShortWhereTheyAreNoKeys(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	for i, want := range []string{"py1", "py2", "analysis", "py3"} {
+		chosen := ""
+		if want == "analysis" {
+			chosen = want
+		}
+		if got := create(t, m, anna, chosen); got != want {
+			t.Errorf("session %d is called %q, want %q", i, got, want)
+		}
+	}
+	if err := m.Delete(t.Context(), anna, "py3"); err != nil {
+		t.Fatal(err)
+	}
+	if got := create(t, m, anna, ""); got != "py4" {
+		t.Errorf("after py3 was deleted the next one is called %q: a late call could meet it", got)
+	}
+}
+
+func TestSameNameOfTwoClientsIsTwoSessions(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	for _, client := range []Client{anna, bert} {
+		create(t, m, client, "analysis")
+		if result := runAs(t, m, client, RunRequest{InterpreterID: "analysis", Code: "x = 1"}); result.InterpreterID != "analysis" {
+			t.Errorf("%s got an answer of %q", client, result.InterpreterID)
+		}
+	}
+	all, err := m.List(t.Context(), anna)
+	if err != nil || len(all) != 1 || all[0].Executions != 1 {
+		t.Errorf("anna sees %+v, %v", all, err)
+	}
+	if err := m.Delete(t.Context(), bert, "analysis"); err != nil {
+		t.Fatal(err)
+	}
+	runAs(t, m, anna, RunRequest{InterpreterID: "analysis", Code: "x"})
+	_, err = m.Run(t.Context(), bert, RunRequest{InterpreterID: "analysis", Code: "x"})
+	if CodeOf(err) != CodeNotFound {
+		t.Errorf("bert's is deleted, but: %v", err)
+	}
+}
+
+func TestNameOfKeyedClientIsInItsKey(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	key := create(t, m, me, "analysis")
+	if !regexp.MustCompile(`^analysis-[0-9a-f]{32}$`).MatchString(key) {
+		t.Fatalf("the session is called %q", key)
+	}
+	for _, id := range []string{key, "analysis"} {
+		if result := runAs(t, m, me, RunRequest{InterpreterID: id, Code: "x"}); result.InterpreterID != key {
+			t.Errorf("as %q it answers as %q", id, result.InterpreterID)
+		}
+	}
+	for _, stranger := range []Client{other, Anonymous} {
+		if _, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: "analysis", Code: "x"}); CodeOf(err) != CodeNotFound {
+			t.Errorf("%q reached it by its name: %v", stranger, err)
+		}
+	}
+}
+
+func TestNamesThatNobodyGets(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	create(t, m, stdio, "taken")
+	for name, why := range map[string]string{
+		"taken":                    "already",
+		"py7":                      "given by the server",
+		strings.Repeat("0", 32):    "given by the server",
+		"x-" + newID(""):           "given by the server",
+		"my analysis":              "letters",
+		"../up":                    "letters",
+		".hidden":                  "letters",
+		strings.Repeat("long", 17): "letters",
+		"größe":                    "letters",
+	} {
+		_, err := m.Create(t.Context(), stdio, CreateRequest{InterpreterID: name})
+		if CodeOf(err) != CodeInvalid || !strings.Contains(err.Error(), `"interpreter_id"`) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+func TestNameLeadsToNothingOfAnothers(t *testing.T) {
+	m := newTestManager(t, echoes(), nil)
+	defer m.Close(t.Context())
+	create(t, m, anna, "analysis")
+	m.mu.Lock()
+	var id string
+	for each := range m.sessions {
+		id = each
+	}
+	m.mu.Unlock()
+	for _, stranger := range []Client{bert, me, Anonymous} {
+		for _, given := range []string{"analysis", id} {
+			if _, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: given, Code: "x"}); CodeOf(err) != CodeNotFound {
+				t.Errorf("%q reached anna's session by %q: %v", stranger, given, err)
+			}
+		}
+	}
+}
+
+func TestEndedSessionIsToldByItsName(t *testing.T) {
+	m := newTestManager(t, echoes(), func(o *Options) { o.MaxPerClient, o.EndOldest = 1, true })
+	defer m.Close(t.Context())
+	runAs(t, m, anna, RunRequest{Code: "x"})
+	create(t, m, anna, "analysis")
+	_, err := m.Run(t.Context(), anna, RunRequest{InterpreterID: "py1", Code: "x"})
+	if CodeOf(err) != CodeNotFound || !strings.Contains(err.Error(), "py1 was ended to make room") {
+		t.Error(err)
+	}
+}
+
+func TestNamesInIDs(t *testing.T) {
+	key := newID("")
+	for id, want := range map[string]string{
+		key: key, "py1-" + key: "py1", "a-b-" + key: "a-b", "py1": "py1", "": "", "-" + key: "", "x" + key: "x" + key,
+	} {
+		if got := NameOf(id); got != want {
+			t.Errorf("the name in %q is %q, want %q", id, got, want)
+		}
+	}
+}
+
+type departure struct {
+	m       *Manager
+	id      string
+	queued  chan error
+	waiting chan error
+}
+
+func depart(t *testing.T, interrupts bool) departure {
+	t.Helper()
+	m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
+	t.Cleanup(func() { m.Close(context.WithoutCancel(t.Context())) })
+	d := departure{m, mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID, make(chan error, 1), make(chan error, 1)}
+	go func() {
+		_, err := m.Run(t.Context(), me, RunRequest{Code: "y", Wait: time.Hour})
+		d.queued <- err
+	}()
+	go func() {
+		_, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Hour})
+		d.waiting <- err
+	}()
+	synctest.Wait()
+	m.Leave(t.Context(), me, false)
+	if err := <-d.queued; !errors.Is(err, context.Canceled) {
+		t.Errorf("the queued call: %v", err)
+	}
+	if err := <-d.waiting; !errors.Is(err, context.Canceled) {
+		t.Errorf("the waiting call: %v", err)
+	}
+	return d
+}
+
+func TestRunsOutliveTheirClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := depart(t, false)
+		if all, _ := d.m.List(t.Context(), me); len(all) != 0 {
+			t.Errorf("%+v", all)
+		}
+		_, err := d.m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: -1})
+		wantCode(t, err, CodeNotFound, "no interpreter yet")
+		if _, err := d.m.Interrupt(t.Context(), other, d.id); err != nil {
+			t.Error(err)
+		}
+		r, err := d.m.Await(t.Context(), other, WaitRequest{InterpreterID: d.id, Wait: time.Second})
+		if err != nil || r.Status != StatusInterrupted || !strings.HasSuffix(r.Stdout, "stopping\n") || r.Execution != 1 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if all, _ := d.m.List(t.Context(), other); !slices.Equal(ids(all), []string{d.id}) || all[0].Default || all[0].Executions != 1 {
+			t.Errorf("%+v", all)
+		}
+		_, err = d.m.Show(t.Context(), me, d.id)
+		wantCode(t, err, CodeNotFound)
+	})
+}
+
+func TestRunsEndWithTheirClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := depart(t, true)
+		r, err := d.m.Await(t.Context(), Anonymous, WaitRequest{InterpreterID: d.id, Wait: time.Minute})
+		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "--on-disconnect") {
+			t.Errorf("%+v, %v", r, err)
+		}
+	})
+}
+
+func TestGoodbyeEndsSessions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), func(o *Options) { o.AbandonedTTL = time.Hour })
+		defer m.Close(t.Context())
+		theirs, err := m.Create(t.Context(), other, CreateRequest{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		keyed := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
+		forgotten := mustCreate(t, m).ID
+		m.Leave(t.Context(), other, true)
+		for _, client := range []Client{me, other, Anonymous} {
+			if _, err := m.Show(t.Context(), client, theirs.ID); err == nil {
+				t.Errorf("%s still has it", client)
+			}
+		}
+		m.Leave(t.Context(), me, true)
+		if r, err := m.Await(t.Context(), "me again", WaitRequest{InterpreterID: keyed, Wait: time.Second}); err != nil || r.Status != StatusRunning {
+			t.Errorf("%+v, %v", r, err)
+		}
+		m.Leave(t.Context(), Anonymous, true)
+		if _, err := m.Show(t.Context(), "me again", forgotten); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+type lost struct{}
+
+func (lost) Error() string { return "connection reset" }
+
+func (lost) Disconnected() bool { return true }
+
+func TestALostConnectionIsNoCancellation(t *testing.T) {
+	for interrupts, want := range map[bool]Status{false: StatusRunning, true: StatusInterrupted} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
+			defer m.Close(t.Context())
+			ctx, lose := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { lose(lost{}) })
+			if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Status != want {
+				t.Errorf("interrupts %t: %+v, %v", interrupts, r, err)
+			}
+		})
+	}
+}
+
+func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
+	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 100 })
+	nobodys := anonymously(t, m, "", "a").InterpreterID
+	ctx := t.Context()
+	for bye, client := range map[bool]Client{false: "dropped", true: "said goodbye"} {
+		under, depart := m.follow(ctx, client)
+		m.Leave(ctx, client, bye)
+		_, _, err := m.register(under, client, birth{isDefault: true})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("under way: %v", err)
+		}
+		depart()
+		for name, call := range map[string]func() error{
+			"run":    func() error { _, err := m.Run(ctx, client, RunRequest{Code: "x"}); return err },
+			"at id":  func() error { _, err := m.Run(ctx, client, RunRequest{Code: "x", InterpreterID: nobodys}); return err },
+			"create": func() error { _, err := m.Create(ctx, client, CreateRequest{}); return err },
+			"branch": func() error { _, err := m.Branch(ctx, client, nobodys); return err },
+			"upload": func() error { _, err := m.Upload(ctx, client, "", "f", nil); return err },
+		} {
+			if err := call(); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.sessions) != 1 || len(m.calls) != 0 || len(m.owned[Anonymous]) != 1 {
+		t.Errorf("%d sessions, %d of nobody; calls %v", len(m.sessions), len(m.owned[Anonymous]), m.calls)
+	}
+}
+
+func TestDeparturesAreForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := departures{}
+		d.add("mcp:1")
+		time.Sleep(lateCalls / 2)
+		d.add("mcp:2")
+		time.Sleep(lateCalls + 1)
+		d.add("mcp:3")
+		if len(d) != 1 {
+			t.Errorf("%v", d)
+		}
+		for i := range 2 * mostDepartures {
+			time.Sleep(time.Millisecond)
+			d.add(Client(fmt.Sprint(i)))
+		}
+		if len(d) != mostDepartures || d[Client(fmt.Sprint(mostDepartures))].IsZero() {
+			t.Errorf("%d are kept, which are not the last", len(d))
 		}
 	})
 }

@@ -2,11 +2,15 @@ package sessions
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -45,8 +49,8 @@ func (d *diary) name(id string) string {
 	return d.names[id]
 }
 
-func (d *diary) place(p Place) string {
-	if p == (Place{}) {
+func (d *diary) place(p StateRef) string {
+	if p == (StateRef{}) {
 		return "-"
 	}
 	return d.name(p.InterpreterID) + fmt.Sprint(p.Execution)
@@ -73,7 +77,7 @@ func (d *diary) Record(_ context.Context, e Entry) (*TrialReport, error) {
 	return nil, nil
 }
 
-func (d *diary) Stand(_ context.Context, s Standing) error {
+func (d *diary) SaveSession(_ context.Context, s SessionState) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	line := d.name(s.InterpreterID) + " stands " + d.place(s.Present)
@@ -367,4 +371,140 @@ func TestARestartThatStopsWhatRuns(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// raising is a worker behind a wall whose code ends with an OSError-like exception: its
+// class, its arguments and the last line of its traceback, separated by |.
+func raising(wall *Wall) *fakeStarter {
+	run := func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
+		parts := strings.Split(r.Code, "|")
+		var args []json.RawMessage
+		if err := json.Unmarshal([]byte(parts[1]), &args); err != nil {
+			return Outcome{}, err
+		}
+		return Outcome{Exception: &Exception{Type: parts[0], Info: ExceptionInfo{Args: args}, Traceback: "Traceback…\n" + parts[2] + "\n"}}, nil
+	}
+	return &fakeStarter{start: func(Spec) (*fakeWorker, error) { return &fakeWorker{run: run, wall: wall}, nil }}
+}
+
+// TestTheWallExplainsItself: an agent is told when the sandbox is the likely cause, and
+// only then.
+func TestTheWallExplainsItself(t *testing.T) {
+	const noNet, files, hosts = "the sandbox has no network", "the sandbox may be why", "to these hosts only: pypi.org;"
+	closed, some, open := &Wall{Mode: "standard"}, &Wall{Mode: "standard", Network: []string{"pypi.org"}}, &Wall{Mode: "standard", Network: []string{NetworkAll}}
+	for name, test := range map[string]struct {
+		wall *Wall
+		code string
+		want string // "": no note
+	}{
+		"a name":            {closed, `gaierror|[-3, "Temporary failure in name resolution"]|socket.gaierror: [Errno -3] Temporary failure in name resolution`, noNet},
+		"urllib":            {closed, `URLError|["…"]|urllib.error.URLError: <urlopen error [Errno -3]>`, noNet},
+		"an address":        {closed, `OSError|[101, "Network is unreachable"]|OSError: [Errno 101] Network is unreachable`, noNet},
+		"another host":      {some, `OSError|["Tunnel connection failed: 403 Forbidden"]|OSError: Tunnel connection failed: 403 Forbidden`, hosts},
+		"an open network":   {open, `gaierror|[-3, "…"]|socket.gaierror: [Errno -3] …`, ""},
+		"no wall":           {nil, `gaierror|[-3, "…"]|socket.gaierror: [Errno -3] …`, ""},
+		"a write":           {closed, `OSError|[30, "Read-only file system"]|OSError: [Errno 30] Read-only file system: '/etc/x'`, files},
+		"a file denied":     {closed, `PermissionError|[13, "Permission denied"]|PermissionError: [Errno 13] Permission denied: '/etc/shadow'`, files},
+		"a file hidden":     {closed, `FileNotFoundError|[2, "No such file or directory"]|FileNotFoundError: [Errno 2] No such file or directory: '/home/me/data.csv'`, files},
+		"a file of its own": {closed, `FileNotFoundError|[2, "No such file or directory"]|FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'`, ""},
+		"one in /tmp":       {closed, `FileNotFoundError|[2, "No such file or directory"]|FileNotFoundError: [Errno 2] No such file or directory: '/tmp/a'`, ""},
+		"one of the system": {closed, `FileNotFoundError|[2, "No such file or directory"]|FileNotFoundError: [Errno 2] No such file or directory: '/usr/bin/nothing'`, ""},
+		"a signal":          {closed, `PermissionError|[1, "Operation not permitted"]|PermissionError: [Errno 1] Operation not permitted`, ""},
+		"another error":     {closed, `ValueError|["a"]|ValueError: [Errno 2] a: '/home/x'`, ""},
+		"no arguments":      {closed, `OSError|[]|OSError`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newTestManager(t, raising(test.wall), nil)
+			r := run(t, m, test.code)
+			notes := strings.Join(r.Notes, "\n")
+			if test.want == "" && strings.Contains(notes, "sandbox") || !strings.Contains(notes, test.want) {
+				t.Errorf("notes %q, want %q", r.Notes, test.want)
+			}
+		})
+	}
+}
+
+func TestListingTellsOfTheWall(t *testing.T) {
+	wall := &Wall{Mode: "strict", Layers: []string{"landlock"}, Open: []string{"signals"}}
+	m := newTestManager(t, raising(wall), nil)
+	run(t, m, `ValueError|[]|ValueError`)
+	all, err := m.List(t.Context(), me)
+	if err != nil || len(all) != 1 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "strict" {
+		t.Errorf("%+v %v", all, err)
+	}
+}
+
+// TestInitCodeThatFailsIsTold by the first result of each worker that it failed in, and
+// by the list for as long as its state lives, also in copies and branches.
+func TestInitCodeThatFailsIsTold(t *testing.T) {
+	starter := tries()
+	run := starter.start
+	starter.start = func(spec Spec) (*fakeWorker, error) {
+		w, err := run(spec)
+		w.initError = "Traceback (most recent call last):\n  File \"<init>\", line 1, in <module>\nNameError: np\n"
+		return w, err
+	}
+	m := newTestManager(t, starter, func(o *Options) { o.History = 1 })
+	defer m.Close(t.Context())
+	told := func(r RunRequest) bool {
+		return slices.ContainsFunc(mustRun(t, m, r).Notes, func(note string) bool { return strings.HasSuffix(note, "is missing: NameError: np") })
+	}
+	for _, step := range []struct {
+		code  string
+		reset bool
+		want  bool
+	}{
+		{"x", false, true},
+		{"x", false, false},
+		{"crash", false, false}, // the copy that steps in began with it
+		{"x", false, false},
+		{"x", true, true},
+	} {
+		if got := told(RunRequest{Code: step.code, Reset: step.reset}); got != step.want {
+			t.Errorf("%+v: told: %v", step, got)
+		}
+	}
+	if _, err := m.Branch(t.Context(), me, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range list(t, m) {
+		if !strings.Contains(l.InitError, "NameError") {
+			t.Errorf("%s: %q", l.ID, l.InitError)
+		}
+	}
+}
+
+// TestInitCodeThatNeverEnds: calls and the list say the same.
+func TestInitCodeThatNeverEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		starter := echoes()
+		run := starter.start
+		starter.start = func(spec Spec) (*fakeWorker, error) { <-end; return run(spec) }
+		m := newTestManager(t, starter, nil)
+		defer m.Close(t.Context())
+		defer close(end)
+		_, err := m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})
+		wantCode(t, err, CodeBusy, "still starting", "in a few seconds")
+		if l := list(t, m)[0]; l.Status != "starting" || l.Idle != startPatience.Seconds() {
+			t.Errorf("%+v", l)
+		}
+		time.Sleep(time.Minute)
+		_, err = m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})
+		wantCode(t, err, CodeBusy, "still starting, for 1 minute", "--init-code")
+	})
+}
+
+func TestExceptionIn(t *testing.T) {
+	for traceback, want := range map[string]string{
+		"Traceback (most recent call last):\n  File \"a\", line 1\n    1/0\nZeroDivisionError: by zero\n": "ZeroDivisionError: by zero",
+		"  File \"<init>\", line 1\n    (\n    ^\nSyntaxError: '(' was never closed":                      "SyntaxError: '(' was never closed",
+		"Traceback (most recent call last):\n  File \"a\", line 1\nValueError: one\ntwo":                  "ValueError: one two",
+		"KeyError": "KeyError",
+		"":         "",
+	} {
+		if got := exceptionIn(traceback); got != want {
+			t.Errorf("%q: %q", traceback, got)
+		}
+	}
 }

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -117,7 +119,7 @@ func (s *Session) listing() Listing {
 	defer s.mu.Unlock()
 	l := Listing{
 		ID: s.name, Status: "running", Executions: s.count, Failures: s.failures, Waiting: s.turn.queued(),
-		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.workdir, Parent: s.client.Handle(s.parent),
+		Unfetched: s.unfetched(), Created: s.created, LastUsed: s.used, Workdir: s.dirs.Work, Parent: s.client.Handle(s.parent),
 		Age: time.Since(s.created).Seconds(), Idle: time.Since(s.used).Seconds(),
 		SessionVariables: slices.Sorted(maps.Keys(s.sessionVariables)),
 		Memory:           s.resident, Recoverable: obstacle == "", Obstacle: obstacle,
@@ -139,7 +141,7 @@ func (s *Session) listing() Listing {
 		l.Memory = 0
 		return l
 	}
-	if now.resting { // the next run's copy is made before it begins
+	if now.kept == resting { // the next run's copy is made before it begins
 		l.Uncopied, l.Recoverable, l.Obstacle = true, true, ""
 	}
 	if s.worker != nil {
@@ -150,13 +152,11 @@ func (s *Session) listing() Listing {
 	return l
 }
 
-// settle waits until our own work for the session's last call is done, or ctx
+// awaitCopy waits until our own work for the session's last call is done, or ctx
 // ends: only then is it known whether its state could be copied. A copy that was put off
 // is made now.
-func (s *Session) settle(ctx context.Context) {
-	if s.states.now().putOff {
-		s.upkeep()
-	}
+func (s *Session) awaitCopy(ctx context.Context) {
+	s.copyNow()
 	if tidied := s.turn.tidied(); tidied != nil {
 		select {
 		case <-tidied:
@@ -202,4 +202,165 @@ func sortByAge(all []*Session) {
 	slices.SortFunc(all, func(a, b *Session) int {
 		return cmp.Or(a.created.Compare(b.created), cmp.Compare(a.id, b.id))
 	})
+}
+
+// statsPatience bounds what Stats measures: a process costs about 2
+// milliseconds, and who asks has a time limit of its own.
+const statsPatience = time.Second
+
+// Stats is how the Manager stands, in numbers that name nobody.
+type Stats struct {
+	Sessions int
+	Running  int // sessions that run code
+	Waiting  int // calls that wait for a session's turn
+	Clients  int // who have a session
+	// Unfetched is how many results nobody has collected yet.
+	Unfetched int
+	// Memory is the resident size of all workers, in bytes, and Private the
+	// part of it, and of their copies, that no other process shares. Of a
+	// session that could not be measured in time it has the last known size.
+	Memory, Private uint64
+	// Starts counts workers since the beginning, by what they were made from:
+	// "zygote", "root", "spawn", "branch", "understudy".
+	Starts map[string]uint64
+	// FailedStarts counts the starts that gave no worker.
+	FailedStarts uint64
+}
+
+// Origins of workers that are copies of others.
+const (
+	originBranch     = "branch"
+	originUnderstudy = "understudy"
+)
+
+// Stats tells how the Manager stands. It waits for no call.
+func (m *Manager) Stats(ctx context.Context) Stats {
+	m.mu.Lock()
+	all := make([]*Session, 0, len(m.sessions))
+	for _, s := range m.sessions {
+		all = append(all, s)
+	}
+	stats := Stats{Sessions: len(all), Clients: len(m.owned)}
+	m.mu.Unlock()
+
+	stats.Starts, stats.FailedStarts = m.options.tally.read()
+	patience, cancel := context.WithTimeout(ctx, statsPatience)
+	defer cancel()
+	for _, s := range all {
+		stats.add(s, patience.Err() == nil)
+	}
+	return stats
+}
+
+// Usage counts the sessions, and those that run code. It waits for no call and
+// measures nothing.
+func (m *Manager) Usage() (interpreters, running int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.sessions {
+		if s.runningNow() != nil || !s.turn.idle() {
+			running++
+		}
+	}
+	return len(m.sessions), running
+}
+
+// add counts one session in.
+func (t *Stats) add(s *Session, measure bool) {
+	l := s.listing()
+	if measure {
+		s.measure(&l)
+	}
+	if l.Running > 0 {
+		t.Running++
+	}
+	t.Waiting += l.Waiting
+	t.Unfetched += l.Unfetched
+	t.Memory += l.Memory
+	t.Private += l.Private
+}
+
+// tally counts what happens to all sessions.
+type tally struct {
+	copying  atomic.Int64 // sessions that are being copied to stand by
+	mu       sync.Mutex
+	origins  map[string]uint64
+	failures uint64
+}
+
+func (t *tally) started(origin string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.origins == nil {
+		t.origins = map[string]uint64{}
+	}
+	t.origins[origin]++
+}
+
+func (t *tally) failed() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.failures++
+}
+
+func (t *tally) read() (origins map[string]uint64, failures uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.origins), t.failures
+}
+
+const (
+	// mostTail is how much of a run's output a Heartbeat has, in bytes: what is left of it
+	// if the server is killed.
+	mostTail = 64 << 10
+	// mostTails is how much all Heartbeats have together, of many that print much.
+	mostTails = 4 << 20
+)
+
+// Heartbeat is what a session does at this moment, for who watches from outside.
+type Heartbeat struct {
+	InterpreterID string
+	Client        Client
+	Memory        uint64 // resident bytes of its process; 0 if unknown
+	Waiting       int    // calls that wait for its turn
+
+	// The rest is zero while nothing runs.
+	Execution int
+	Code      string
+	Started   time.Time
+	Limit     time.Duration
+	Tail      string // all output, or its end behind a Marker
+	Secrets   []string
+}
+
+// Heartbeats tells what each session does now, oldest first. It waits for nothing.
+func (m *Manager) Heartbeats() []Heartbeat {
+	m.mu.Lock()
+	all := make([]*Session, 0, len(m.sessions))
+	for _, s := range m.sessions {
+		all = append(all, s)
+	}
+	m.mu.Unlock()
+	sortByAge(all)
+	pulses := make([]Heartbeat, len(all))
+	for i, s := range all {
+		pulses[i] = s.pulse(min(mostTail, mostTails/len(all)))
+	}
+	return pulses
+}
+
+func (s *Session) pulse(room int) Heartbeat {
+	s.mu.Lock()
+	p := Heartbeat{InterpreterID: s.id, Client: s.client, Waiting: s.turn.queued(), Secrets: s.secrets}
+	e, w := s.current, s.worker
+	s.mu.Unlock()
+	if w != nil {
+		p.Memory = w.Resident()
+	}
+	if e == nil {
+		return p
+	}
+	p.Execution, p.Code, p.Started, p.Limit = e.number, e.request.Code, e.started, e.limit
+	p.Tail = e.transcript.SoFar(room)
+	return p
 }

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,7 +25,7 @@ type Manager struct {
 	mu       sync.Mutex
 	sessions map[string]*Session
 	owned    map[Client]map[*Session]bool // Anonymous has those that belong to nobody
-	calls    map[Client]map[*attendance]bool
+	calls    map[Client]map[*inflightCall]bool
 	defaults map[defaultKey]*Session
 	numbers  map[Client]int // how many names were given to sessions of clients that are not keyed
 	endings  endings
@@ -81,10 +82,10 @@ func NewManager(options Options) *Manager {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	options.tally, options.homes, options.images = &tally{}, &homes{}, output.AllImages()
+	options.tally, options.roots, options.images = &tally{}, options.newRoots(), output.AllImages()
 	m := &Manager{
 		options: &options, stop: make(chan struct{}),
-		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*attendance]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{},
+		sessions: map[string]*Session{}, owned: map[Client]map[*Session]bool{}, calls: map[Client]map[*inflightCall]bool{}, defaults: map[defaultKey]*Session{}, numbers: map[Client]int{}, departures: departures{},
 	}
 	if options.IdleTTL > 0 || options.AbandonedTTL > 0 {
 		m.reaper.Go(m.reapIdle)
@@ -92,9 +93,10 @@ func NewManager(options Options) *Manager {
 	return m
 }
 
-// Run runs code in a session of the client's, making its default session when
-// none is named. When the code takes longer than the call wishes to wait, the
-// result's status is StatusRunning and the code runs on.
+// Run runs code in a session of the client's, making its default session when none is
+// named. When the code takes longer than the call wishes to wait, the result's status is
+// StatusRunning and the code runs on. Its errors are CodeInvalid, CodeNotFound, CodeLimit,
+// CodeBusy, CodeRefused, CodeStart and CodeClosed.
 func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result, error) {
 	if r.Timeout == 0 {
 		r.Timeout = m.options.Timeout
@@ -112,10 +114,9 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 		return nil, Errorf(CodeInvalid, "the arguments are %d bytes long, and at most %d are taken; put large data into a file and pass its path", len(r.Arguments), maxCode)
 	}
 	r.Operator = client == Operator
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
-	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
-	defer cancel()
+	until := m.answerBy(r.Wait)
 	watch := m.newWatch(r.Progress)
 	defer watch.end()
 
@@ -123,28 +124,28 @@ func (m *Manager) Run(ctx context.Context, client Client, r RunRequest) (*Result
 	if r.Reset {
 		notDone += `, and nothing was reset ("restart" ends what runs and begins anew)`
 	}
-	s, err := m.enter(ctx, waiting, client, r.InterpreterID, notDone)
+	s, err := m.enter(ctx, until, client, r.InterpreterID, notDone)
 	if err != nil {
 		return nil, callerGone(ctx, err)
 	}
-	result, err := s.call(ctx, waiting, r, watch)
+	result, err := s.call(ctx, until, r, watch)
 	if err != nil && client == Anonymous && r.InterpreterID == "" && CodeOf(err) != CodeBusy {
 		m.discard(ctx, s)
 	}
 	if err == nil {
-		m.tellHome(ctx, client, s, result)
+		m.noteWhereDefined(ctx, client, s, result)
 	}
 	return result, err
 }
 
 // call runs code in the session, whose turn the caller has.
-func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch) (*Result, error) {
-	e, err := s.start(ctx, waiting, r)
+func (s *Session) call(ctx context.Context, until time.Time, r RunRequest, watch *watch) (*Result, error) {
+	e, err := s.start(ctx, until, r)
 	if err != nil {
 		return nil, err
 	}
 	watch.follow(e)
-	result, err := s.await(ctx, waiting, e, r.Asking)
+	result, err := s.await(ctx, until, e, r.Asking)
 	if err != nil {
 		return nil, err
 	}
@@ -154,11 +155,11 @@ func (s *Session) call(ctx, waiting context.Context, r RunRequest, watch *watch)
 	return result, nil
 }
 
-// Await goes on waiting for an execution of the session: the one whose question
-// is answered, else the oldest that finished without anyone taking its result,
-// else the running one.
+// Await goes on waiting for an execution of the session: the one whose question is
+// answered, else the oldest that finished without anyone taking its result, else the
+// running one. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Result, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, r.InterpreterID)
 	if err != nil {
@@ -177,12 +178,11 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 	if err != nil {
 		return nil, err
 	}
-	waiting, cancel := context.WithTimeout(ctx, m.wait(r.Wait))
-	defer cancel()
+	until := m.answerBy(r.Wait)
 	watch := m.newWatch(r.Progress)
 	defer watch.end()
 	watch.follow(e)
-	result, err := s.await(ctx, waiting, e, r.Asking)
+	result, err := s.await(ctx, until, e, r.Asking)
 	if err != nil {
 		return nil, err
 	}
@@ -190,15 +190,15 @@ func (m *Manager) Await(ctx context.Context, client Client, r WaitRequest) (*Res
 		result.note("the text came too late: nothing asks any more")
 	}
 	s.head(result)
-	m.tellHome(ctx, client, s, result)
+	m.noteWhereDefined(ctx, client, s, result)
 	return result, nil
 }
 
-// await waits for e's end until waiting ends, then tells how it stands. The
+// await waits for e's end until that time, then tells how it stands. The
 // caller's going away interrupts the execution.
-func (s *Session) await(ctx, waiting context.Context, e *execution, asking Asking) (*Result, error) {
+func (s *Session) await(ctx context.Context, until time.Time, e *execution, asking Asking) (*Result, error) {
 	defer s.leaveExecution(e)
-	question := s.attend(waiting, e, asking)
+	question := s.answerQuestions(ctx, until, e, asking)
 	if err := ctx.Err(); err != nil { // a result must not go to a caller that has left
 		switch {
 		case !hasLeft(ctx):
@@ -233,9 +233,10 @@ type CreateRequest struct {
 	Python string
 }
 
-// Create makes another session for the client and starts its interpreter.
+// Create makes another session for the client and starts its interpreter. Its errors are
+// CodeInvalid, CodeLimit, CodeStart and CodeClosed.
 func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (Listing, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	if err := checkName(r.InterpreterID); err != nil {
 		return Listing{}, err
@@ -254,17 +255,17 @@ func (m *Manager) Create(ctx context.Context, client Client, r CreateRequest) (L
 
 // prepare waits for the turn and sees that a worker is there.
 func (s *Session) prepare(ctx context.Context) error {
-	if err := s.begin(ctx, "no interpreter was started"); err != nil {
-		return err
+	if err := s.begin(ctx, time.Now().Add(s.options.Wait), "no interpreter was started"); err != nil {
+		return callerGone(ctx, err)
 	}
 	defer s.turn.release()
 	return s.ensureWorker(ctx)
 }
 
-// Restart gives a session a fresh interpreter; running code is stopped, and
-// calls that wait for their turn get it afterwards.
+// Restart gives a session a fresh interpreter; running code is stopped, and calls that wait
+// for their turn get it afterwards. Its errors are CodeNotFound, CodeInvalid and CodeStart.
 func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listing, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -274,7 +275,7 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 		return Listing{}, err
 	}
 	defer s.turn.release()
-	s.renounce(ctx)
+	s.discardState(ctx)
 	if err := s.ensureWorker(ctx); err != nil {
 		return Listing{}, err
 	}
@@ -282,11 +283,18 @@ func (m *Manager) Restart(ctx context.Context, client Client, id string) (Listin
 }
 
 // List describes the client's sessions, oldest first; Anonymous has none, and the
-// Operator sees all. It
-// waits for no call; where there are very many, the last show the memory that
-// was last measured.
+// Operator sees all. It waits for no call; where there are very many, the last show the
+// memory that was last measured. There is no error of its own.
 func (m *Manager) List(ctx context.Context, client Client) ([]Listing, error) {
-	return m.listFor(ctx, client), nil
+	all := m.visible(client)
+	sortByAge(all)
+	listings := m.inspect(ctx, all)
+	for i := range listings {
+		if client == Operator {
+			listings[i].Client, listings[i].Key = all[i].owner(), all[i].id
+		}
+	}
+	return listings, nil
 }
 
 // inspect describes sessions as fully as can be done in a moment.
@@ -295,7 +303,7 @@ func (m *Manager) inspect(ctx context.Context, all []*Session) []Listing {
 	defer cancel()
 	listings := make([]Listing, 0, len(all))
 	for _, s := range all {
-		s.settle(patience)
+		s.awaitCopy(patience)
 		l := m.describe(s)
 		if patience.Err() == nil {
 			s.measure(&l)
@@ -316,12 +324,12 @@ func (m *Manager) Farewell(client Client) string {
 	return m.endings.farewell(defaultKey{client: client})
 }
 
-// Delete ends a session and all its processes.
+// Delete ends a session and all its processes. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 	if id == "" {
 		return Errorf(CodeInvalid, "interpreter_id is required for delete operation")
 	}
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -332,10 +340,10 @@ func (m *Manager) Delete(ctx context.Context, client Client, id string) error {
 	return nil
 }
 
-// Interrupt stops the running execution and says what that did. Its result is
-// still there for the call that waits for it.
+// Interrupt stops the running execution and says what that did. Its result is still there
+// for the call that waits for it. Its errors are CodeInvalid and CodeNotFound.
 func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Interruption, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -363,10 +371,11 @@ func (m *Manager) Interrupt(ctx context.Context, client Client, id string) (*Int
 	}
 }
 
-// Variables describes the variables of an idle session, and what else its code has
-// defined. The notes are what the reader should know beside.
+// Variables describes the variables of an idle session, and what else its code has defined.
+// The notes are what the reader should know beside. Its errors are CodeInvalid,
+// CodeNotFound, CodeBusy and CodeStart.
 func (m *Manager) Variables(ctx context.Context, client Client, id string) (names Namespace, notes []string, err error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -374,7 +383,7 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) (name
 	}
 	waiting, cancel := context.WithTimeout(ctx, m.options.Wait)
 	defer cancel()
-	if err := s.begin(waiting, "its variables were not listed"); err != nil {
+	if err := s.begin(waiting, m.answerBy(0), "its variables were not listed"); err != nil {
 		return names, nil, callerGone(ctx, err)
 	}
 	defer s.leave()
@@ -394,13 +403,13 @@ func (m *Manager) Variables(ctx context.Context, client Client, id string) (name
 	case err != nil:
 		return names, nil, err
 	}
-	return names, append(s.untold.inWords(), s.overdue(nil)...), nil
+	return names, append(s.pendingNotice.inWords(), s.overdue(nil)...), nil
 }
 
 // variables asks the worker for them. The caller has the turn.
 func (s *Session) variables(ctx context.Context) (Namespace, error) {
 	w := s.lead()
-	if lost := s.untold; w == nil && lost.reason != "" && !lost.restored {
+	if lost := s.pendingNotice; w == nil && lost.reason != "" && !lost.restored {
 		return Namespace{}, Errorf(CodeStart, "%s, and its variables are lost; the next run_python_code starts a fresh one", lost.reason)
 	}
 	if w == nil {
@@ -434,7 +443,7 @@ func (m *Manager) Close(ctx context.Context) {
 	}
 	m.reaper.Wait()
 	endAll(ctx, all)
-	m.options.homes.close()
+	m.options.roots.Close()
 }
 
 // endAtOnce is how many sessions are ended at the same time. A thousand that
@@ -454,16 +463,16 @@ func endAll(ctx context.Context, all []*Session) {
 	wg.Wait()
 }
 
-// enter waits, as long as waiting allows, for the turn of the named session, or
+// enter waits, until that time, for the turn of the named session, or
 // of the client's default. A default that was reaped in that moment gives way to
 // a new one.
-func (m *Manager) enter(ctx, waiting context.Context, client Client, id, notDone string) (*Session, error) {
+func (m *Manager) enter(ctx context.Context, until time.Time, client Client, id, notDone string) (*Session, error) {
 	for {
 		s, err := m.session(ctx, client, id)
 		if err != nil {
 			return nil, err
 		}
-		err = s.begin(waiting, notDone)
+		err = s.begin(ctx, until, notDone)
 		if id == "" && CodeOf(err) == CodeNotFound {
 			continue
 		}
@@ -564,15 +573,9 @@ func (m *Manager) describe(s *Session) Listing {
 	return l
 }
 
-func (m *Manager) wait(asked time.Duration) time.Duration {
-	switch {
-	case asked == 0:
-		return m.options.Wait
-	case asked < 0:
-		return 0
-	default:
-		return asked
-	}
+// answerBy is when a call answers at the latest that asks to wait so long.
+func (m *Manager) answerBy(wait time.Duration) time.Time {
+	return time.Now().Add(max(0, cmp.Or(wait, m.options.Wait)))
 }
 
 // callerGone prefers the caller's own end as the reason of err.

@@ -3,10 +3,10 @@ package sessions
 import (
 	"context"
 	"log/slog"
-	"path/filepath"
 	"time"
 
 	"understudy/sessions/output"
+	"understudy/sessions/workdir"
 )
 
 // Options are the operator's choices for all sessions.
@@ -31,8 +31,8 @@ type Options struct {
 	// session. The note, if any, is told with that session's first answer.
 	Locate func(ctx context.Context) (workdir, note string)
 	// WorkdirRoot is where the sessions' own directories are: that for figures,
-	// artifacts and the code file, which each has, and the working directory. With a
-	// Confiner they are in the home of the session's family, which is below it.
+	// artifacts and the code file, which each has, and the working directory. With
+	// an Isolator they are in the home of the session's group, which is below it.
 	WorkdirRoot  string
 	KeepWorkdirs bool // with all that the session has kept
 	// KeepFiles keeps what answers have named, figures, artifacts and whole outputs,
@@ -109,7 +109,7 @@ type Options struct {
 	RemakeRoot func() error
 
 	tally *tally // the Manager's
-	homes *homes // likewise
+	roots *workdir.Roots
 	// images is the room for those of all sessions; likewise.
 	images *output.ImageRoom
 }
@@ -118,27 +118,20 @@ type Options struct {
 func (o *Options) output() output.Options {
 	return output.Options{
 		Limit: o.OutputLimit, SpoolAfter: o.SpoolAfter, SpoolLimit: o.SpoolLimit,
-		PrintLimit: o.PrintLimit, Record: o.Recorder != nil,
+		PrintLimit: o.PrintLimit,
 	}
 }
 
-// confiner returns who makes the sessions' walls, nil where there are none.
-func (o *Options) confiner() Confiner {
-	if c, ok := o.Starter.(Confiner); ok && c.Confines() {
-		return c
+// newRoots returns where sessions' directories are.
+func (o *Options) newRoots() *workdir.Roots {
+	roots := &workdir.Roots{Options: workdir.Options{
+		Root: o.WorkdirRoot, Remake: o.RemakeRoot, Shared: o.Workdir,
+		KeepWorkdirs: o.KeepWorkdirs, KeepFiles: o.KeepFiles, DiskLimit: o.DiskLimit, Logger: o.Logger,
+	}}
+	if i, ok := o.Starter.(Isolator); ok && i.Confines() {
+		roots.Isolator = i
 	}
-	return nil
-}
-
-// keepsFiles reports whether something of a session stays when it ends.
-func (o *Options) keepsFiles() bool { return o.KeepFiles || o.KeepWorkdirs }
-
-// ownDir is the path of a directory that is a session's own.
-func (o *Options) ownDir(family, name string) string {
-	if o.confiner() == nil {
-		return filepath.Join(o.WorkdirRoot, name)
-	}
-	return filepath.Join(o.WorkdirRoot, homeName(family), name)
+	return roots
 }
 
 // waiting says in a clause what the start of a worker waits for now, "" for nothing

@@ -3,9 +3,13 @@ package sessions
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"understudy/internal/phrase"
 )
 
 // Anonymous is a caller that can't be told from others: it owns nothing. Each
@@ -49,59 +53,46 @@ func hasLeft(ctx context.Context) bool {
 	return errors.As(context.Cause(ctx), &cause) && cause.Disconnected()
 }
 
-// attendance is one call of a client that may leave meanwhile.
-type attendance struct{ end context.CancelCauseFunc }
+// inflightCall is one call of a client that may leave meanwhile.
+type inflightCall struct{ end context.CancelCauseFunc }
 
-// keptDepartures is how many clients that left are remembered: only as long as
-// a call of theirs may still be on its way.
-const keptDepartures = 1024
+// lateCalls is how long a client that left is remembered: as long as a call of its may still
+// be on its way; of a flood of them only the last are.
+const (
+	lateCalls      = 10 * time.Minute
+	mostDepartures = 1024
+)
 
-// departures remembers the last clients that left. Names of MCP sessions don't come back;
+// departures remembers the clients that left, and when. Names of MCP sessions don't come back;
 // a process may, if it was taken for ended, and a user.
-type departures struct {
-	last [keptDepartures]Client
-	next int // the place of the oldest
-	gone map[Client]bool
-}
+type departures map[Client]time.Time
 
-func (d *departures) add(client Client) {
-	if d.gone == nil {
-		d.gone = map[Client]bool{}
-	}
-	if d.gone[client] {
-		return
-	}
-	delete(d.gone, d.last[d.next])
-	d.last[d.next], d.gone[client] = client, true
-	d.next = (d.next + 1) % keptDepartures
-}
-
-// forget is for a client that is back.
-func (d *departures) forget(client Client) {
-	if d.gone[client] {
-		delete(d.gone, client)
-		d.last[slices.Index(d.last[:], client)] = ""
+func (d departures) add(client Client) {
+	maps.DeleteFunc(d, func(_ Client, left time.Time) bool { return time.Since(left) > lateCalls })
+	d[client] = time.Now()
+	if len(d) > mostDepartures {
+		delete(d, slices.MinFunc(slices.Collect(maps.Keys(d)), func(a, b Client) int { return d[a].Compare(d[b]) }))
 	}
 }
 
-// attend returns a context that ends with the call's own, or when its client
+// follow returns a context that ends with the call's own, or when its client
 // leaves: at once if it has and can't come back.
-func (m *Manager) attend(ctx context.Context, client Client) (context.Context, context.CancelFunc) {
+func (m *Manager) follow(ctx context.Context, client Client) (context.Context, context.CancelFunc) {
 	if client == Anonymous {
 		return ctx, func() {}
 	}
 	ctx, end := context.WithCancelCause(ctx)
-	here := &attendance{end}
+	here := &inflightCall{end}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.calls[client] == nil {
-		m.calls[client] = map[*attendance]bool{}
+		m.calls[client] = map[*inflightCall]bool{}
 	}
 	m.calls[client][here] = true
 	if isLocal(string(client)) {
-		m.departures.forget(client)
+		delete(m.departures, client)
 	}
-	if m.departures.gone[client] {
+	if _, left := m.departures[client]; left {
 		end(leaving{})
 	}
 	return ctx, func() {
@@ -111,7 +102,7 @@ func (m *Manager) attend(ctx context.Context, client Client) (context.Context, c
 }
 
 // depart notes that a call is over.
-func (m *Manager) depart(client Client, here *attendance) {
+func (m *Manager) depart(client Client, here *inflightCall) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.calls[client], here)
@@ -240,9 +231,10 @@ func (s *Session) touch() {
 	s.used = time.Now()
 }
 
-// Show describes the one session that the caller names.
+// Show describes the one session that the caller names. Its errors are CodeInvalid and
+// CodeNotFound.
 func (m *Manager) Show(ctx context.Context, client Client, id string) (Listing, error) {
-	ctx, depart := m.attend(ctx, client)
+	ctx, depart := m.follow(ctx, client)
 	defer depart()
 	s, err := m.known(ctx, client, id)
 	if err != nil {
@@ -290,4 +282,80 @@ func errNeedsHandle() *Error {
 // errNoDefaultInterpreter says to a caller that can't have a default session what to do.
 func errNoDefaultInterpreter() *Error {
 	return Errorf(CodeNotFound, "interpreter_id is required: this connection has no default interpreter. Pass the interpreter_id that an earlier answer named; run_python_code without one makes a new interpreter and names it")
+}
+
+// Operator is the person whose server it is, at a prompt beside the agent. It sees
+// and uses every session and owns none. What it runs is its own: an agent's wait
+// returns no result of it, and its failures are not the agent's. The next answer
+// to the session's owner tells that it was there.
+const Operator Client = "operator"
+
+// needsID says that the operator has no session of its own.
+func needsID() *Error {
+	return Errorf(CodeInvalid, "interpreter_id is required: the operator has no interpreter of its own")
+}
+
+// visible returns the sessions that the client's list shows.
+func (m *Manager) visible(client Client) []*Session {
+	if client != Operator {
+		return m.ownedBy(client)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*Session, 0, len(m.sessions))
+	for _, s := range m.sessions {
+		all = append(all, s)
+	}
+	return all
+}
+
+// visits are the operator's runs in a session that its owner has not heard of.
+type visits struct {
+	executions []int
+	names      []string // that they have added, changed or removed
+	incidents  []string // what became of the process
+}
+
+// add notes a run of the operator's.
+func (v *visits) add(r *Result, died bool) {
+	v.executions = append(v.executions, r.Execution)
+	if r.Variables != nil {
+		for _, name := range slices.Concat(r.Variables.Added, r.Variables.Changed, r.Variables.Removed) {
+			if !slices.Contains(v.names, name) {
+				v.names = append(v.names, name)
+			}
+		}
+	}
+	if died {
+		v.incidents = append(v.incidents, fmt.Sprintf("execution %d %s; %s", r.Execution, r.death(), r.remainder()))
+	}
+}
+
+// inWords tells of them in a note, if there were any.
+func (v *visits) inWords() []string {
+	if len(v.executions) == 0 {
+		return nil
+	}
+	note := "meanwhile a person ran " + namesOf(v.executions) + " in this interpreter (understudy attach)"
+	if len(v.names) > 0 {
+		note += ", which added, changed or removed " + someOf(v.names, 20)
+	}
+	for _, incident := range v.incidents {
+		note += "; " + incident
+	}
+	return []string{note}
+}
+
+// foreign says of an execution that another one than the caller started it, "" if
+// the caller may wait for it. The caller holds the session's mu.
+func (s *Session) foreign(operator bool) string {
+	e := s.current
+	switch {
+	case e == nil || e.operator == operator:
+		return ""
+	case e.operator:
+		return fmt.Sprintf("a person has been running execution %d in it for %s (understudy attach)", e.number, phrase.Duration(time.Since(e.started)))
+	default:
+		return fmt.Sprintf("the agent's execution %d has been running in it for %s", e.number, phrase.Duration(time.Since(e.started)))
+	}
 }

@@ -159,7 +159,7 @@ func TestNobodysSessionsEnd(t *testing.T) {
 		wantCode(t, err, CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
 		time.Sleep(time.Hour - unclaimedTTL)
 		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})
-		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour (--abandoned-ttl)")
+		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour")
 		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "busy" {
 			t.Errorf("%+v, %v", l, err)
 		}
@@ -179,6 +179,8 @@ func TestACallThatFailsLeavesNoSession(t *testing.T) {
 		if _, err := m.Run(ctx, Anonymous, RunRequest{Code: "hang"}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
+		_, err := m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)
+		wantCode(t, err, CodeInvalid)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if n := len(m.sessions); n != 0 {
@@ -187,24 +189,8 @@ func TestACallThatFailsLeavesNoSession(t *testing.T) {
 	})
 }
 
-// departure is a client with one run under way, one in the queue, and one that
-
-// looks on, when it leaves.
-
-// TestRunsOutliveTheirClient, and who shows the id gets the result and the
-
-// session.
-
-// TestGoodbyeEndsSessions at once where their ids are no keys. Where they are, the
-
-// client may open a connection for each call: who shows the id goes on, with what
-
-// runs, too.
-
 // TestAHandleIsAKey from any connection without authentication, also to what has an
-
 // owner. That keeps it, and its default.
-
 func TestAHandleIsAKey(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	id := run(t, m, "a").InterpreterID
@@ -337,9 +323,7 @@ func TestAFloodEvictsItsOwn(t *testing.T) {
 }
 
 // TestAProgramIsOneClient for the limit, by whatever names and in however many MCP
-
 // sessions it calls. What it has not come back to gives way when it asks for no more.
-
 func TestAProgramIsOneClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) {
@@ -354,7 +338,7 @@ func TestAProgramIsOneClient(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		_, err := m.Create(t.Context(), "process:7.1 c", CreateRequest{})
-		wantCode(t, err, CodeLimit, "your program has 2 interpreters", "--max-sessions-per-client", "delete")
+		wantCode(t, err, CodeLimit, "your program has 2 interpreters already, by all its names", "--max-sessions-per-client", "delete")
 		if r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"}); err != nil || r.Stdout != "z" {
 			t.Errorf("%+v, %v", r, err)
 		}
@@ -365,7 +349,7 @@ func TestAProgramIsOneClient(t *testing.T) {
 			t.Error(err)
 		}
 		_, err = m.Run(t.Context(), first, RunRequest{Code: "y"}) // all are in use
-		wantCode(t, err, CodeLimit, "your program has 2 interpreters")
+		wantCode(t, err, CodeLimit, "your program has 2 interpreters already, by all its names")
 		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
 			t.Error(err)
 		}

@@ -3,6 +3,7 @@ package sessions
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -61,7 +62,7 @@ func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
 	if n := len(session.history.list()); n != 1 {
 		t.Errorf("%d executions are remembered", n)
 	}
-	if files, err := os.ReadDir(session.dir); err == nil && len(files) > 0 {
+	if files, err := os.ReadDir(session.outputs); err == nil && len(files) > 0 {
 		t.Errorf("it left %v", files)
 	}
 	if r := mustRun(t, s.manager, trial("c")); r.Execution != 2 || r.Stdout != "a c" {
@@ -76,7 +77,7 @@ func TestARefusedTrialResetsNothing(t *testing.T) {
 		s.play("A a")
 		before := s.workerOf(s.diary.id("A"))
 		s.diary.begin = func(_ context.Context, e Entry) error {
-			if e.Parent != (Place{}) || e.Follows != (Place{}) {
+			if e.Parent != (StateRef{}) || e.Follows != (StateRef{}) {
 				t.Errorf("it goes on from %+v", e.Parent)
 			}
 			return Errorf(CodeInvalid, "no")
@@ -353,7 +354,7 @@ func TestPulsesTellWhatRuns(t *testing.T) {
 		}
 		time.Sleep(time.Second) // so that one is older
 		mustRun(t, m, RunRequest{Code: "work", Wait: time.Second})
-		pulses := m.Pulses()
+		pulses := m.Heartbeats()
 		if len(pulses) != 2 || pulses[0].Execution != 0 || pulses[0].Code != "" {
 			t.Fatalf("%+v", pulses)
 		}
@@ -442,9 +443,98 @@ func TestRecorderGetsWhatEarlierAnswersHandedOut(t *testing.T) {
 
 type recorder []Entry
 
-func (r *recorder) Begin(context.Context, Entry) error    { return nil }
-func (r *recorder) Stand(context.Context, Standing) error { return nil }
+func (r *recorder) Begin(context.Context, Entry) error              { return nil }
+func (r *recorder) SaveSession(context.Context, SessionState) error { return nil }
 func (r *recorder) Record(_ context.Context, e Entry) (*TrialReport, error) {
 	*r = append(*r, e)
 	return nil, nil
+}
+
+func TestStats(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newTestManager(t, obeys(), nil)
+		defer m.Close(t.Context())
+		running := mustRun(t, m, RunRequest{Code: "a", Wait: -1})
+		if _, err := m.Create(t.Context(), me, CreateRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
+			t.Fatal(err)
+		}
+		queued := make(chan struct{})
+		go func() {
+			defer close(queued)
+			_, _ = m.Run(t.Context(), me, RunRequest{Code: "b", InterpreterID: running.InterpreterID, Wait: 1})
+		}()
+		<-queued // it gave up, as the other one still runs
+
+		want := Stats{
+			Sessions: 3, Running: 1, Clients: 2, Memory: 300 << 20, Private: 60 << 20, Starts: map[string]uint64{"fake": 3},
+		}
+		if diff := cmp.Diff(want, m.Stats(t.Context())); diff != "" {
+			t.Errorf("(-want +got)\n%s", diff)
+		}
+		if _, err := m.Interrupt(t.Context(), me, running.InterpreterID); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Stats(t.Context()); got.Running != 0 || got.Unfetched != 1 {
+			t.Errorf("%+v", got)
+		}
+		late, cancel := context.WithCancel(t.Context())
+		cancel()
+		if got := m.Stats(late); got.Sessions != 3 || got.Private != 0 {
+			t.Errorf("without time to measure: %+v", got)
+		}
+	})
+}
+
+func TestStatsOfStartsThatFail(t *testing.T) {
+	m := newTestManager(t, &fakeStarter{start: func(Spec) (*fakeWorker, error) { return nil, errors.New("no memory") }}, nil)
+	defer m.Close(t.Context())
+	if _, err := m.Create(t.Context(), me, CreateRequest{}); err == nil {
+		t.Fatal("a start that fails made an interpreter")
+	}
+	if got := m.Stats(t.Context()); got.FailedStarts != 1 || got.Sessions != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestEndedIsToldWithoutOutput(t *testing.T) {
+	var ended []Result
+	m := newTestManager(t, echoes(), func(o *Options) { o.Ended = func(r Result) { ended = append(ended, r) } })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "a"})
+	if len(ended) != 1 || ended[0].Status != StatusOK || ended[0].Execution != 1 || ended[0].Stdout != "" {
+		t.Errorf("%+v", ended)
+	}
+}
+
+func TestTerminal(t *testing.T) {
+	const trace = "Traceback (most recent call last):\n  File \"train.py\", line 1, in <module>\nKeyError: 'a'\n"
+	said := func(message string) *ExceptionInfo {
+		return &ExceptionInfo{Msg: message, Args: []json.RawMessage{}}
+	}
+	for name, test := range map[string]struct {
+		result Result
+		output []string
+		want   []string
+	}{
+		"ok":                      {Result{Status: StatusOK}, []string{"a\n"}, []string{"a\n"}},
+		"running":                 {Result{Status: StatusRunning}, []string{"a"}, []string{"a"}},
+		"error":                   {Result{Status: StatusError, ExcType: "KeyError", Traceback: trace}, []string{"a\n", "b\n"}, []string{"a\n", "b\n", trace}},
+		"error in a line":         {Result{Status: StatusError, ExcType: "KeyError", Traceback: trace}, []string{"a"}, []string{"a", "\n" + trace}},
+		"error without output":    {Result{Status: StatusError, ExcType: "KeyError", Traceback: trace}, nil, []string{trace}},
+		"fault, no newline":       {Result{Status: StatusCrashed, Traceback: "Fatal Python error: Aborted"}, nil, []string{"Fatal Python error: Aborted\n"}},
+		"crash without a report":  {Result{Status: StatusCrashed, ExcType: "InterpreterCrash", ExcInfo: said("killed by SIGKILL")}, nil, []string{"InterpreterCrash: killed by SIGKILL\n"}},
+		"command that failed":     {Result{Status: StatusError, Kind: RunsCommand}, []string{"a\n"}, []string{"a\n"}},
+		"time limit":              {Result{Status: StatusTimeout, ExcType: "TimeoutError", Traceback: trace}, nil, []string{trace}},
+		"time limit, no answer":   {Result{Status: StatusTimeout, ExcType: "TimeoutError", ExcInfo: said("Execution exceeded")}, nil, nil}, // the line about its time says it
+		"exception without a msg": {Result{Status: StatusError, ExcType: "KeyError"}, nil, []string{"KeyError\n"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, test.result.Terminal(test.output)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
 }

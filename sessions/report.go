@@ -2,8 +2,13 @@ package sessions
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"understudy/internal/phrase"
@@ -43,14 +48,14 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	s.explainMemory(r)
 	r.restarted(note)
 	if a.cause != stoppedByEnd && !note.gone {
-		s.foretell(r, a)
+		s.warnUnrecoverable(r, a)
 	}
 	return r
 }
 
-// foretell says whether a crash of a later call could bring back the state that
+// warnUnrecoverable says whether a crash of a later call could bring back the state that
 // this one left. The reason why not is told in the notes when it is news.
-func (s *Session) foretell(r *Result, a attempt) {
+func (s *Session) warnUnrecoverable(r *Result, a attempt) {
 	none := s.options.Starter.ForkObstacle()
 	obstacle := none
 	if obstacle == "" && !a.lostWorker() {
@@ -62,13 +67,13 @@ func (s *Session) foretell(r *Result, a attempt) {
 	recoverable := obstacle == ""
 	r.Recoverable = &recoverable
 	if recoverable {
-		s.foretold = ""
+		s.lastWarning = ""
 	}
 	if recoverable || none != "" { // what holds for every call is told by a crash and by the listing
 		return
 	}
-	if kind := withoutDigits(obstacle); kind != s.foretold {
-		s.foretold = kind
+	if kind := withoutDigits(obstacle); kind != s.lastWarning {
+		s.lastWarning = kind
 		r.note("if a later call crashes, the variables can't be brought back: " + obstacle)
 	}
 }
@@ -230,4 +235,184 @@ func (r *Result) restarted(note restartNote) {
 	if note.failed != nil {
 		r.note(fmt.Sprintf("a fresh interpreter could not be started: %v; the next call tries again", note.failed))
 	}
+}
+
+// Wall says what confines a worker.
+type Wall struct {
+	// Mode is the value of --sandbox, as "standard".
+	Mode string `json:"mode"`
+	// Layers are those that work here, as "landlock".
+	Layers []string `json:"layers"`
+	// Open are sentences about what the wall can't close here.
+	Open []string `json:"open,omitempty"`
+	// Network are the hosts that code may reach, NetworkAll alone for all; none if empty.
+	Network []string `json:"network,omitempty"`
+}
+
+// NetworkAll stands in Wall.Network for the network as it is.
+const NetworkAll = "all"
+
+// explainWall names the wall where it is likely the cause of an exception: the agent
+// would else look for the fault in its code, or in the machine.
+func (s *Session) explainWall(r *Result) {
+	if r.Status != StatusError || r.ExcInfo == nil {
+		return
+	}
+	w := s.lead()
+	if w == nil {
+		return
+	}
+	wall := w.Info().Wall
+	if wall == nil {
+		return
+	}
+	switch {
+	case isOfNetwork(r.ExcType, r.ExcInfo):
+		if note := wall.ofNetwork(); note != "" {
+			r.note(note)
+		}
+	case s.isOfFiles(r.ExcType, r.ExcInfo, r.Traceback):
+		r.note("the sandbox may be why: code writes only to its working directory and the temporary directory, and reads these, the system and Python; the operator can add paths with --read and --write")
+	}
+}
+
+func (w *Wall) ofNetwork() string {
+	switch {
+	case len(w.Network) == 0:
+		return "the sandbox has no network; the operator can allow hosts with --allow-net"
+	case w.Network[0] == NetworkAll:
+		return ""
+	}
+	return "the sandbox allows HTTP and HTTPS to these hosts only: " + strings.Join(w.Network, ", ") + "; the operator can allow more with --allow-net"
+}
+
+// ofNetwork are the exceptions, by their classes' own names, with which Python and its
+// usual libraries say that a connection could not be made.
+var ofNetwork = []string{
+	"gaierror", "herror", "URLError", "ConnectionError", "ConnectionRefusedError", // Python, and requests
+	"ConnectTimeout", "ProxyError", // requests, httpx
+	"NewConnectionError", "MaxRetryError", "NameResolutionError", "ConnectTimeoutError", // urllib3
+	"ConnectError", "ClientConnectorError", "ClientConnectorDNSError", "ClientProxyConnectionError", "ServerNotFoundError",
+}
+
+func isOfNetwork(class string, info *ExceptionInfo) bool {
+	if slices.Contains(ofNetwork, class) {
+		return true
+	}
+	unreachable := []syscall.Errno{syscall.ENETUNREACH, syscall.EHOSTUNREACH, syscall.EAFNOSUPPORT}
+	// That is how the server's proxy refuses a host.
+	return class == "OSError" && (slices.Contains(unreachable, errnoOf(info)) || strings.Contains(info.Msg+firstText(info), "Tunnel connection failed: 403"))
+}
+
+// errnoOf is the number of an OSError, 0 if it has none.
+func errnoOf(info *ExceptionInfo) (errno syscall.Errno) {
+	if len(info.Args) == 0 || json.Unmarshal(info.Args[0], &errno) != nil {
+		return 0
+	}
+	return errno
+}
+
+func firstText(info *ExceptionInfo) (text string) {
+	if len(info.Args) == 0 || json.Unmarshal(info.Args[0], &text) != nil {
+		return ""
+	}
+	return text
+}
+
+// namedPath is the file at the end of an OSError's line.
+var namedPath = regexp.MustCompile(`\[Errno \d+\] [^\n]*: '(/[^'\n]*)'\s*$`)
+
+// isOfFiles reports whether an exception is about a file that a wall may keep away. One
+// that is hidden is not found.
+func (s *Session) isOfFiles(class string, info *ExceptionInfo, traceback string) bool {
+	errno := errnoOf(info)
+	hidden := class == "FileNotFoundError" && errno == syscall.ENOENT
+	denied := class == "PermissionError" || class == "OSError" && errno == syscall.EROFS
+	found := namedPath.FindStringSubmatch(traceback)
+	if !hidden && !denied || found == nil {
+		return false
+	}
+	if errno == syscall.EROFS { // only what is mounted for the session is read-only
+		return true
+	}
+	own := []string{s.dirs.Work, s.dirs.Private, "/tmp"}
+	if hidden { // what is not there is not there for others either
+		own = append(own, "/usr", "/bin", "/sbin", "/lib", "/etc", "/opt", "/proc", "/sys", "/dev")
+	}
+	return !slices.ContainsFunc(own, func(dir string) bool { return isBelow(found[1], dir) })
+}
+
+func isBelow(path, dir string) bool {
+	relative, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(relative)
+}
+
+// countFailure brings the number of runs that have failed one after another up
+// to date, and tells r. Success begins anew. A run that was interrupted, or left in
+// the debugger, has shown nothing: somebody wanted it to end, and the number stays. An undo leaves
+// it too, and a branch inherits it, because both go on with what was tried; only
+// a fresh interpreter (reset, restart) is a new beginning. Trials don't count either
+// way: that many of them fail is what an experiment is like, and what is to be done
+// then is not for the user to say. The caller has the turn.
+func (s *Session) countFailure(r *Result, trial *Trial) {
+	if trial != nil {
+		return
+	}
+	switch {
+	case r.Status == StatusOK:
+		s.setFailures(0)
+	case r.Status != StatusInterrupted && r.ExcType != "BdbQuit":
+		r.FailuresInARow = s.failedOnceMore()
+		r.Stop = s.options.stopAdvice(r.FailuresInARow)
+	}
+}
+
+// refused counts code that the Verifier refused as a run that failed, and has
+// the refusal say when to stop. The caller has the turn.
+func (s *Session) refused(err error) error {
+	var refusal *Error
+	if !errors.As(err, &refusal) || refusal.Code != CodeRefused {
+		return err // it was not judged
+	}
+	advice := s.options.stopAdvice(s.failedOnceMore())
+	if advice == "" {
+		return err
+	}
+	return &Error{Code: refusal.Code, Message: refusal.Message + "\n[stop] " + advice, Err: refusal.Err}
+}
+
+// stopAdvice is what an agent is told after as many failures, "" while it may
+// go on.
+func (o *Options) stopAdvice(failures int) string {
+	if o.MaxRetries == 0 || failures < o.MaxRetries {
+		return ""
+	}
+	return fmt.Sprintf("%s failed. Don't try again in the same way: stop, tell the user what fails, and ask how to go on.", inARow(failures))
+}
+
+func inARow(failures int) string {
+	if failures == 1 {
+		return "This run has"
+	}
+	return fmt.Sprintf("%d runs in a row have", failures)
+}
+
+func (s *Session) failedOnceMore() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures++
+	return s.failures
+}
+
+func (s *Session) setFailures(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failures = n
+}
+
+// failedInARow returns how many runs have failed one after another.
+func (s *Session) failedInARow() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failures
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"understudy/sessions/output"
+	"understudy/sessions/workdir"
 )
 
 // Why an execution is ended without grace.
@@ -25,11 +26,9 @@ var (
 type Session struct {
 	id      string // unique, and no name in it is only a word; see newID
 	name    string // what its client calls it: its handle
-	family  *family
-	own     string // the name of its directories: no other session of this server has had it
-	dir     string // ours: whole outputs
-	private string // what its code makes for us: figures, artifacts, the code file
-	workdir string
+	group   *workdir.Group
+	dirs    *workdir.Dirs
+	outputs string // the directory of its whole outputs
 	python  string // which Python it runs, "" for the usual one
 	options *Options
 	log     *slog.Logger
@@ -40,36 +39,32 @@ type Session struct {
 	turn    turn
 	running sync.WaitGroup // the goroutine of the running execution, of a start, of a branch being made
 
-	parent string // the id of the session that this one was branched from, or ""
-	origin Place  // the state that it was branched with
+	parent string   // the id of the session that this one was branched from, or ""
+	origin StateRef // the state that it was branched with
 
 	introduced sync.Once // the Recorder has heard of it, or will not
-
-	admitted bool // it has its wall, if there is one; guarded by the family's admission
 
 	starting  atomic.Int64 // see startingSince
 	initError string       // the traceback of the start-up code that its state began with, if that failed
 
-	// untold is what became of the interpreter since the last result, foretold
-	// the last reason that was told why its state can't be copied, and fruitless
+	// pendingNotice is what became of the interpreter since the last result, lastWarning
+	// the last reason that was told why its state can't be copied, and noop
 	// the last execution if it left nothing that an undo could take back. They
 	// belong to whoever has the turn.
-	untold    restartNote
-	visits    visits // likewise
-	foretold  string
-	failing   string // why the last copy failed that nothing stood against
-	fruitless *fruitless
-	fatal     int // the last execution if it lost its process and nothing else ran since, or the last trial if it was buggy and is undone
-	buggy     int // the last trial if it was buggy
+	pendingNotice restartNote
+	visits        visits // likewise
+	lastWarning   string
+	failing       string // why the last copy failed that nothing stood against
+	noop          *noopFailure
+	fatal         int // the last execution if it lost its process and nothing else ran since, or the last trial if it was buggy and is undone
+	buggy         int // the last trial if it was buggy
 
 	equipped equipped // likewise
 	live     bool     // likewise: tasks of the worker's event loop go on
 
-	pace    pace
-	next    *time.Timer // of upkeep
+	timer   *time.Timer // of upkeep
 	states  checkpoints
 	history history
-	pager   output.Pager
 	images  *output.ImageRoom
 
 	// worker belongs to whoever has the turn; mu guards reading it without.
@@ -79,6 +74,9 @@ type Session struct {
 	count       int        // executions so far
 	failures    int        // runs that have failed one after another, the last among them
 	current     *execution // the running one, or nil
+	wakes       time.Time  // when upkeep comes; zero: not before something is due
+	nextCopy    time.Time  // no copy before it; changed by who has the turn
+	sleepers    []*sleeper
 	uncollected []*execution
 	used        time.Time
 	seizing     int    // callers of seize that wait for the turn
@@ -106,7 +104,6 @@ type Session struct {
 func newSession(id string, client Client, options *Options, parent *Session) (*Session, error) {
 	s := &Session{
 		id: id, name: client.Handle(id), client: client, options: options,
-		own: keyOf(id), workdir: options.Workdir,
 		log: options.Logger.With("interpreter_id", id), created: time.Now(), used: time.Now(),
 		sessionVariables: options.SessionVariables,
 		images:           options.images.ForOne(),
@@ -116,36 +113,63 @@ func newSession(id string, client Client, options *Options, parent *Session) (*S
 	s.turn.limit = options.Queue
 	s.states.id = id
 	s.states.startAfresh(0)
-	s.pace.share = options.CopyShare
-	s.next = time.AfterFunc(time.Hour, s.upkeep)
-	s.next.Stop()
+	s.timer = time.AfterFunc(time.Hour, s.upkeep)
+	s.timer.Stop()
+	key := keyOf(id) // no other session of this server has had it
 	if parent == nil {
-		s.family = newFamily(s.own, options)
-	} else if s.family = parent.family; s.family.join() != nil {
+		s.group = options.roots.NewGroup(key)
+	} else if s.group = parent.group; s.group.Join() != nil {
 		return nil, parent.gone()
 	}
-	s.dir = filepath.Join(options.Dir, s.own)
-	s.private = options.ownDir(s.family.id, s.privateName())
-	if s.workdir == "" {
-		s.workdir = options.ownDir(s.family.id, s.own)
-	}
+	s.outputs, s.dirs = filepath.Join(options.Dir, key), s.group.NewDirs(key)
 	if err := s.makeDirs(); err != nil {
-		s.family.leave(context.Background())
+		s.group.Leave(context.Background())
 		return nil, err
 	}
 	return s, nil
 }
 
+// makeDirs makes the session's directories, as far as they are not there.
+func (s *Session) makeDirs() error {
+	if err := s.dirs.Make(); err != nil {
+		return Errorf(CodeStart, "the interpreter's directories could not be made: %w; if it does not help to try again, delete the interpreter and create another", err)
+	}
+	return nil
+}
+
+// prepareSandbox has the session's wall made, if there is one, before anything runs.
+func (s *Session) prepareSandbox(ctx context.Context) error {
+	if err := s.dirs.PrepareSandbox(ctx); err != nil {
+		return callerGone(ctx, Errorf(CodeStart, "the interpreter could not be confined: %w", err))
+	}
+	return nil
+}
+
+// packagesDir returns where the packages are that the session's group has installed
+// for itself, "" where it has no home. An execution of kind RunsInstall makes one.
+func (s *Session) packagesDir(kind Kind) (string, error) {
+	home := s.group.Made()
+	if home == "" && kind == RunsInstall {
+		var err error
+		if home, err = s.group.Home(); err != nil {
+			return "", Errorf(CodeStart, "the interpreter's own directory could not be made: %w", err)
+		}
+	}
+	if home == "" {
+		return "", nil
+	}
+	return filepath.Join(home, workdir.Packages), nil
+}
+
 // codeDidNotRun is what a call to run code may say when it gives up.
 const codeDidNotRun = "this code did not run"
 
-// begin waits for the session's turn as long as ctx allows. Its error says
-// what was not done.
-func (s *Session) begin(ctx context.Context, notDone string) error {
+// begin waits for the session's turn until then. Its error says what was not done.
+func (s *Session) begin(ctx context.Context, until time.Time, notDone string) error {
 	if e := s.runningNow(); e != nil && e.asksCaller() {
 		return s.busy(notDone) // it ends by no waiting
 	}
-	room, err := s.turn.acquire(ctx)
+	room, err := s.turn.acquire(ctx, until)
 	switch {
 	case !room:
 		return Errorf(CodeBusy, "%d calls wait for interpreter %q already; wait for them, or create another interpreter", s.options.Queue, s.name)
@@ -196,9 +220,7 @@ func (s *Session) beginIdle(ctx context.Context, notDone string) error {
 	if s.runningNow() != nil {
 		return s.busy(notDone)
 	}
-	waiting, cancel := context.WithTimeout(ctx, s.options.Wait)
-	defer cancel()
-	if err := s.begin(waiting, notDone); err != nil {
+	if err := s.begin(ctx, time.Now().Add(s.options.Wait), notDone); err != nil {
 		return callerGone(ctx, err)
 	}
 	return nil // with the turn, whatever has become of the caller
@@ -221,7 +243,7 @@ func (s *Session) missing() error {
 
 // start begins an execution. The caller has the turn and gives it away: to the
 // execution, to a slow start, or back.
-func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *execution, err error) {
+func (s *Session) start(ctx context.Context, until time.Time, r RunRequest) (e *execution, err error) {
 	kept := false
 	defer func() {
 		if err != nil && !kept {
@@ -240,11 +262,11 @@ func (s *Session) start(ctx, waiting context.Context, r RunRequest) (e *executio
 		if err := s.mayBeginAfresh(ctx, r); err != nil {
 			return nil, err
 		}
-		s.renounce(ctx)
+		s.discardState(ctx)
 	} else {
 		s.revive()
 	}
-	if kept, err = s.awaitWorker(ctx, waiting); err != nil {
+	if kept, err = s.awaitWorker(ctx, until); err != nil {
 		return nil, callerGone(ctx, err)
 	}
 	s.keep("") // a copy that died, or is missing after a revival
@@ -285,15 +307,18 @@ func (s *Session) launch(e *execution) error {
 	e.waiters = 1
 	s.history.add(e)
 	s.current = e
-	untold := s.untold
+	if s.options.Recorder != nil {
+		s.wakeByLocked(e.started.Add(unrecordedFor))
+	}
+	before := s.pendingNotice
 	if !e.operator { // else the owner has still to hear of it
-		untold.notes = append(slices.Clone(untold.notes), s.visits.inWords()...)
-		s.untold, s.visits = restartNote{}, visits{}
+		before.notes = append(slices.Clone(before.notes), s.visits.inWords()...)
+		s.pendingNotice, s.visits = restartNote{}, visits{}
 	}
 	if e.number == 1 && s.python == "" { // else who made it has chosen, and been told
-		untold.notes = append(slices.Clone(untold.notes), s.worker.Info().Introduction...)
+		before.notes = append(slices.Clone(before.notes), s.worker.Info().Introduction...)
 	}
-	s.running.Go(func() { s.execute(e, untold) })
+	s.running.Go(func() { s.execute(e, before) })
 	return nil
 }
 
@@ -318,7 +343,6 @@ func (s *Session) end(ctx context.Context) {
 		return
 	}
 	s.ended, s.endedAt = true, time.Now()
-	s.next.Stop()
 	s.endLife()
 	if s.current != nil {
 		s.current.end(errEnd)
@@ -333,31 +357,26 @@ func (s *Session) end(ctx context.Context) {
 		cancel()
 	}
 	s.running.Wait()
+	s.timer.Stop() // only now: who waits for what can't be killed is answered in time
 	s.states.end()
 	s.images.Close()
 	s.dropWorker(ctx)
 	if err == nil {
 		s.turn.release()
 	}
-	s.standEnded()
+	s.saveEnded()
 	s.removeFiles(ctx) // last: a session whose files are gone has nothing left to do
-	s.family.leave(ctx)
+	s.group.Leave(ctx)
 }
 
 // removeFiles removes what was the session's own, but for what is to stay.
 func (s *Session) removeFiles(ctx context.Context) {
-	var err error
-	if s.options.keepsFiles() {
-		err = s.keepPrivate()
+	err := s.dirs.Remove(ctx)
+	if s.options.KeepFiles || s.options.KeepWorkdirs {
+		_ = os.Remove(filepath.Join(s.outputs, "executions")) // it stays while something is in it
+		_ = os.Remove(s.outputs)
 	} else {
-		err = errors.Join(os.RemoveAll(s.dir), s.removeOwn(ctx, s.privateName()))
-	}
-	switch {
-	case s.options.Workdir != "":
-	case s.options.KeepWorkdirs:
-		err = errors.Join(err, s.takeBack(s.own))
-	default:
-		err = errors.Join(err, s.removeOwn(ctx, s.own))
+		err = errors.Join(err, os.RemoveAll(s.outputs))
 	}
 	if err != nil {
 		s.log.Warn("removing the session's files", "error", err)

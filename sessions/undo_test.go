@@ -63,7 +63,7 @@ func TestUndoTwiceWithAHistoryOfTwo(t *testing.T) {
 		run(t, m, code)
 	}
 	u := undo(t, m)
-	if u.Execution != 3 || u.Left != 1 || !strings.Contains(u.Message, "One more can be undone: execution 2") {
+	if u.Execution != 3 || u.Left != 1 || !strings.Contains(u.Message, "More can be undone, the latest first: execution 2") {
 		t.Errorf("%+v", u)
 	}
 	if u = undo(t, m); u.Execution != 2 || u.Left != 0 {
@@ -325,4 +325,220 @@ func TestADeadEarlierStateIsNotPromised(t *testing.T) {
 		t.Errorf("%+v", u)
 	}
 	undoRefused(t, m, CodeInvalid, "execution 2 can't be undone")
+}
+
+func TestVerifierRefusesBeforeAnythingRuns(t *testing.T) {
+	starter := echoes()
+	m := newTestManager(t, starter, func(o *Options) { o.Verifier = refuser{} })
+	defer m.Close(t.Context())
+	_, err := m.Run(t.Context(), me, RunRequest{Code: "import os"})
+	wantCode(t, err, CodeRefused, "line 1")
+	if n := len(starter.started()); n != 0 {
+		t.Errorf("%d workers for code that may not run", n)
+	}
+}
+
+func TestRefusedCodeLeavesNoTrace(t *testing.T) {
+	starter, rules := echoes(), &rules{}
+	m := newTestManager(t, starter, func(o *Options) { o.Verifier = rules })
+	defer m.Close(t.Context())
+	first := mustRun(t, m, RunRequest{Code: "x"})
+	rules.answer = Errorf(CodeRefused, "line 1")
+	for _, r := range []RunRequest{{Code: "y"}, {Code: "y", Reset: true}, {Kind: RunsCommand, Code: "y"}} {
+		_, err := m.Run(t.Context(), me, r)
+		wantCode(t, err, CodeRefused, "line 1")
+	}
+	if _, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "y"}); CodeOf(err) != CodeRefused {
+		t.Error(err)
+	}
+	rules.answer = nil
+	next := mustRun(t, m, RunRequest{Code: "z"})
+	if next.Execution != first.Execution+1 || next.InterpreterID != first.InterpreterID || len(starter.started()) != 1 {
+		t.Errorf("execution %d follows %d; %d workers were started", next.Execution, first.Execution, len(starter.started()))
+	}
+	if got := rules.asked; len(got) != 6 || got[3].kind != RunsCommand || got[3].client != me || got[4].client != Anonymous || got[4].code != "y" {
+		t.Errorf("it was asked %+v", got)
+	}
+	if stats := m.Stats(t.Context()); stats.Sessions != 1 {
+		t.Errorf("%d sessions are left", stats.Sessions)
+	}
+}
+
+func TestCodeThatIsNoPython(t *testing.T) {
+	var requests []Request
+	m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
+		requests = append(requests, r)
+		return Outcome{OK: true}, nil
+	}), func(o *Options) { o.Verifier = &rules{answer: fmt.Errorf("%w: line 1", ErrSyntax)} })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "x ="})
+	m.options.Verifier = nil
+	mustRun(t, m, RunRequest{Code: "x"})
+	if !requests[0].CompileOnly || requests[1].CompileOnly {
+		t.Errorf("%+v", requests)
+	}
+}
+
+func TestWhatWasJudgedRuns(t *testing.T) {
+	var got Request
+	m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
+		got = r
+		return Outcome{OK: true}, nil
+	}), func(o *Options) { o.Verifier = &rules{judged: Judged{Source: "help(x)\n"}} })
+	defer m.Close(t.Context())
+	mustRun(t, m, RunRequest{Code: "x?"})
+	if got.Code != "x?" || got.Judged.Source != "help(x)\n" || got.CompileOnly {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestUploadedModulesAreVerified(t *testing.T) {
+	rules := &rules{answer: Errorf(CodeRefused, "Not run: line 1")}
+	m := newTestManager(t, echoes(), func(o *Options) { o.Verifier = rules })
+	defer m.Close(t.Context())
+	for _, name := range []string{"a.py", "b/c.PYW"} {
+		_, err := m.Upload(t.Context(), me, "", name, []byte("import os"))
+		wantCode(t, err, CodeRefused, "was not written", "line 1")
+	}
+	if _, err := m.Upload(t.Context(), me, "", "a.csv", []byte("import os")); err != nil || len(rules.asked) != 2 || rules.asked[1].code != "import os" {
+		t.Errorf("%v, %+v", err, rules.asked)
+	}
+	rules.answer = fmt.Errorf("%w: line 1", ErrSyntax)
+	_, err := m.Upload(t.Context(), me, "", "a.py", []byte("x ="))
+	wantCode(t, err, CodeRefused, "no valid Python", "another ending")
+	rules.answer = nil
+	if _, err := m.Upload(t.Context(), me, "", "a.py", []byte("x = 1")); err != nil {
+		t.Error(err)
+	}
+}
+
+type rules struct {
+	answer error
+	judged Judged
+	asked  []struct {
+		client Client
+		kind   Kind
+		code   string
+	}
+}
+
+func (r *rules) Verify(_ context.Context, client Client, kind Kind, code string) (Judged, error) {
+	r.asked = append(r.asked, struct {
+		client Client
+		kind   Kind
+		code   string
+	}{client, kind, code})
+	return r.judged, r.answer
+}
+
+type refuser struct{}
+
+func (refuser) Verify(context.Context, Client, Kind, string) (Judged, error) {
+	return Judged{}, Errorf(CodeRefused, "line 1: os is not allowed")
+}
+
+// visit runs code as the operator does, in the session of that name.
+func visit(t *testing.T, m *Manager, code string) *Result {
+	t.Helper()
+	r, err := m.Run(t.Context(), Operator, RunRequest{Code: code, InterpreterID: seenByOperator(t, m)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// seenByOperator is the key of the one session there is.
+func seenByOperator(t *testing.T, m *Manager) string {
+	t.Helper()
+	all, err := m.List(t.Context(), Operator)
+	if err != nil || len(all) != 1 || all[0].Client != me {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	return all[0].Key
+}
+
+// TestTheOperatorOwnsNothing but reaches everything.
+func TestTheOperatorOwnsNothing(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), nil)
+		run(t, m, "a")
+		if r := visit(t, m, "b"); r.Execution != 2 {
+			t.Errorf("%+v", r)
+		}
+		if l := list(t, m)[0]; l.Executions != 2 || !l.Default || l.Client != "" || l.Key != "" {
+			t.Errorf("the owner's listing: %+v", l)
+		}
+		_, err := m.Run(t.Context(), Operator, RunRequest{Code: "a"})
+		wantCode(t, err, CodeInvalid, "interpreter_id is required")
+		_, err = m.Create(t.Context(), Operator, CreateRequest{})
+		wantCode(t, err, CodeInvalid, "interpreter_id is required")
+		if _, running := m.Usage(); running != 0 {
+			t.Errorf("%d run", running)
+		}
+	})
+}
+
+// TestTheOwnerHearsOfTheOperator with its next answer, once, of all that it would not
+// know else.
+func TestTheOwnerHearsOfTheOperator(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, remembers(), func(o *Options) { o.MaxRetries = 2 })
+		run(t, m, "a")
+		for range 3 {
+			if r := visit(t, m, "raise"); r.FailuresInARow != 0 || r.Stop != "" {
+				t.Errorf("a person's failure counts: %+v", r)
+			}
+		}
+		visit(t, m, "crash")
+		r := run(t, m, "b")
+		if got := notes(r); !strings.Contains(got, "a person ran executions 2 to 5 in this interpreter") || !strings.Contains(got, "execution 5 crashed; its changes are undone") {
+			t.Errorf("%q", got)
+		}
+		if r.InterpreterRestarted || r.FailuresInARow != 0 {
+			t.Errorf("what befell the person's run is told as this one's: %+v", r)
+		}
+		if got := notes(run(t, m, "c")); strings.Contains(got, "a person") {
+			t.Errorf("told again: %q", got)
+		}
+	})
+}
+
+// TestAnswersGoToWhoAsked: the agent's wait returns none of the operator's runs, and
+// the other way round.
+func TestAnswersGoToWhoAsked(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := surviving(t, slowly(remembers()), nil)
+		run(t, m, "a")
+		key := seenByOperator(t, m)
+		began, err := m.Run(t.Context(), Operator, RunRequest{Code: "b", InterpreterID: key, Wait: -1})
+		if err != nil || began.Status != StatusRunning {
+			t.Fatalf("%+v, %v", began, err)
+		}
+		_, err = m.Await(t.Context(), me, WaitRequest{})
+		wantCode(t, err, CodeInvalid, "nothing of yours is running", "a person has been running execution 2")
+		_, err = m.Run(t.Context(), me, RunRequest{Code: "c", Wait: -1})
+		wantCode(t, err, CodeBusy, "a person has been running execution 2", "did not run")
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if l := list(t, m)[0]; l.Unfetched != 0 {
+			t.Errorf("the agent is to fetch a person's answer: %+v", l)
+		}
+		letRun(t, m, RunRequest{Code: "raise"})
+		r, err := m.Await(t.Context(), Operator, WaitRequest{InterpreterID: key})
+		if err != nil || r.Execution != 2 {
+			t.Errorf("%+v, %v", r, err)
+		}
+		if r := wait(t, m); r.Execution != 3 {
+			t.Errorf("%+v", r)
+		}
+		// Ctrl-C at the prompt is not for the agent's code.
+		if _, err := m.Run(t.Context(), me, RunRequest{Code: "d", Wait: -1}); err != nil {
+			t.Fatal(err)
+		}
+		i, err := m.Interrupt(t.Context(), Operator, key)
+		if err != nil || i.Stopped {
+			t.Errorf("%+v, %v", i, err)
+		}
+		wait(t, m)
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"understudy/sessions/output"
+	"understudy/sessions/workdir"
 )
 
 // Starter starts workers: by spawning a process, or by forking a warm one.
@@ -14,8 +15,6 @@ type Starter interface {
 	// Start returns a worker that is ready to run code. The context bounds
 	// the start only; the worker lives until Close or Kill.
 	Start(ctx context.Context, spec Spec) (Worker, error)
-	// Name is the value of --start that chooses this starter.
-	Name() string
 	// ForkObstacle says in a clause why this starter's workers can't be
 	// forked, "" when they can.
 	ForkObstacle() string
@@ -28,31 +27,21 @@ type Waiter interface {
 	Waiting() string
 }
 
-// Confiner is a Starter whose workers are behind walls, one for each family: a session
-// that no other was branched from, with its branches and theirs.
-type Confiner interface {
+// Isolator is a Starter whose workers are behind walls, one for each group.
+type Isolator interface {
+	workdir.Isolator
 	// Confines reports whether there are walls at all; without, the other methods are
 	// not called. The answer is always the same, and waits for nothing.
 	Confines() bool
-	// Admit sees to the wall of a family, whose id is that of its first session, and
-	// hands directories of the server's to who its workers run as. It is called before
-	// the first worker of each session starts, with its working directory, unless that
-	// is one that all share, and for the first of a family with what is in its home.
-	// What is in a directory already belongs to that user by then: to go through it
-	// would be to go where the family's code may be at work.
-	Admit(ctx context.Context, family string, dirs ...string) error
-	// Release is told that no process and no file of the family is left, but for
-	// working directories that are kept.
-	Release(family string)
 }
 
 // Spec says what a worker is started for.
 type Spec struct {
 	// InterpreterID is the session's id.
 	InterpreterID string
-	// Family is the id of the session's family, the same for all branches.
-	Family string
-	// Home is the absolute path of the directory that only the family reaches, with
+	// Group is the id of the session's group, the same for all branches.
+	Group string
+	// Home is the absolute path of the directory that only the group reaches, with
 	// what is installed for it in packages; "" where there is none yet. There is one
 	// from the start behind a wall, with tmp in it.
 	Home string
@@ -303,6 +292,11 @@ type Outcome struct {
 	// Tasks is how many tasks, or servers and timers where there are none, go on in
 	// the event loop.
 	Tasks int
+	// Python is what the code became where it was written otherwise, as with magics, "" where
+	// it ran as it was, and nil where that is too long to be told.
+	// Refused says that it could not be compiled: nothing of it ran.
+	Python  *string
+	Refused bool
 	// Size is how many bytes the worker has used to report all this.
 	Size int
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,43 +16,6 @@ import (
 	"understudy/sessions"
 	"understudy/tools/answer"
 )
-
-// TestFitting: each kind of client, in both eras, gets as much text as suits
-// it, the record or not, and always the closing line.
-func TestFitting(t *testing.T) {
-	for era, options := range eras {
-		for _, test := range []struct {
-			client, choice string
-			record         bool
-			text           int
-		}{
-			{"some-agent", answer.StructuredAuto, true, 8_000},
-			{"", answer.StructuredAuto, true, 8_000},
-			{"claude-code", answer.StructuredAuto, false, 8_000},
-			{"Visual Studio Code", answer.StructuredAuto, false, 8_000},
-			{"codex-mcp-client", answer.StructuredAuto, false, 8_000},
-			{"claude-code", answer.StructuredAlways, true, 8_000},
-			{"some-agent", answer.StructuredNever, false, 8_000},
-		} {
-			t.Run(era+" "+test.client+" "+test.choice, func(t *testing.T) {
-				result := ok()
-				result.Stdout = manyLines(4_000)
-				c := connect(t, test.client, answering(&result), Options{Answers: answer.Options{StructuredContent: test.choice}}, options...)
-				got := call(t, c, "run_python_code", `{"code":"flood()"}`)
-				if _, has := got.StructuredContent.(map[string]any); has != test.record {
-					t.Errorf("structuredContent present: %v, want %v", got, test.record)
-				}
-				words := text(t, got)
-				if n := utf8.RuneCountInString(words); n > test.text || n < test.text*9/10 {
-					t.Errorf("%d characters, want nearly %d", n, test.text)
-				}
-				if !strings.HasSuffix(words, "\n[whole output] understudy://interpreters/7f3a9c/executions/3/stdout") {
-					t.Errorf("the end of the text: %q", words[max(0, len(words)-200):])
-				}
-			})
-		}
-	}
-}
 
 // TestResultSize: Claude Code is told what the budget needs, within its bounds.
 func TestResultSize(t *testing.T) {
@@ -103,7 +67,7 @@ func TestNoReplyIsTooLong(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := call(t, c, "manage_interpreters", string(arguments))
-			if size := answer.Size(got); size > min(answer.OrDefault(o.Answers.ImageBudget, 900_000), answer.MostBytes) {
+			if size := answer.Size(got); size > min(cmp.Or(o.Answers.ImageBudget, 900_000), answer.MostBytes) {
 				t.Errorf("%.20s: %d bytes", operation, size)
 			}
 		}
@@ -112,13 +76,4 @@ func TestNoReplyIsTooLong(t *testing.T) {
 	if n := utf8.RuneCountInString(text(t, got)); n > answer.MostError {
 		t.Errorf("an error of %d characters", n)
 	}
-}
-
-// manyLines are lines of words of which none follows itself again soon.
-func manyLines(n int) string {
-	var b strings.Builder
-	for i := range n {
-		b.WriteString("considering " + strings.Repeat("almost ", i%17) + "everything\n")
-	}
-	return b.String()
 }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -15,26 +16,6 @@ import (
 	"understudy/sessions"
 	"understudy/tools/answer"
 )
-
-// Manager is what the tools need of *sessions.Manager.
-type Manager interface {
-	Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (*sessions.Result, error)
-	Await(ctx context.Context, client sessions.Client, r sessions.WaitRequest) (*sessions.Result, error)
-	Create(ctx context.Context, client sessions.Client, r sessions.CreateRequest) (sessions.Listing, error)
-	List(ctx context.Context, client sessions.Client) ([]sessions.Listing, error)
-	Show(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
-	Delete(ctx context.Context, client sessions.Client, id string) error
-	Restart(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
-	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
-	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
-	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
-	Variables(ctx context.Context, client sessions.Client, id string) (names sessions.Namespace, notes []string, err error)
-	SetVariables(ctx context.Context, client sessions.Client, id string, variables map[string]*string) (*sessions.Setting, error)
-	Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (*sessions.Upload, error)
-	Farewell(client sessions.Client) string
-}
-
-var _ Manager = (*sessions.Manager)(nil)
 
 // Options are the operator's choices about what agents see. What is left zero
 // takes the default that is named with it.
@@ -101,12 +82,12 @@ func (o Options) withDefaults() Options {
 	if o.Client == nil {
 		o.Client = func(context.Context) sessions.Client { return "client" }
 	}
-	o.Mode = answer.OrDefault(o.Mode, ModeFull)
-	o.Steps = answer.OrDefault(o.Steps, 20)
-	o.Search = answer.OrDefault(o.Search, sessions.Search{Drafts: 5, DebugDepth: 3, DebugProb: 1})
-	o.MaxUpload = answer.OrDefault(o.MaxUpload, 10_000_000)
-	o.DefaultWait = answer.OrDefault(o.DefaultWait, 45*time.Second)
-	o.DefaultTimeout = answer.OrDefault(o.DefaultTimeout, time.Hour)
+	o.Mode = cmp.Or(o.Mode, ModeFull)
+	o.Steps = cmp.Or(o.Steps, 20)
+	o.Search = cmp.Or(o.Search, sessions.Search{Drafts: 5, DebugDepth: 3, DebugProb: 1})
+	o.MaxUpload = cmp.Or(o.MaxUpload, 10_000_000)
+	o.DefaultWait = cmp.Or(o.DefaultWait, 45*time.Second)
+	o.DefaultTimeout = cmp.Or(o.DefaultTimeout, time.Hour)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -116,41 +97,31 @@ func (o Options) withDefaults() Options {
 // toolbox is what the handlers share.
 type toolbox struct {
 	Options
-	manager   Manager
-	server    *server.MCPServer
-	runArgs   *schemas.Arguments[RunPythonCodeArgs]
-	shellArgs *schemas.Arguments[RunShellCommandArgs]
-	trialArgs *schemas.Arguments[RunTrialArgs]
-	manArgs   *schemas.Arguments[ManageInterpretersArgs]
-	answers   *answer.Renderer
-	settling  time.Duration
-
+	manager    Manager
+	server     *server.MCPServer
+	manArgs    *schemas.Arguments[ManageInterpretersArgs]
+	answers    *answer.Renderer
 	beginnings beginnings
 
-	pluginArgs *schemas.Arguments[PluginArgs]
-	met        map[string]bool // plugins that have been tools; the registry's to write
+	mu    sync.Mutex
+	met   map[string]bool // plugins that have been tools
+	shown []byte          // the tools as JSON
 }
 
-func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
-	b := &toolbox{
-		Options: o.withDefaults(), manager: m, server: s,
-		runArgs:   arguments[RunPythonCodeArgs](runPythonCodeName),
-		shellArgs: arguments[RunShellCommandArgs](runShellCommandName),
-		trialArgs: arguments[RunTrialArgs](runPythonCodeName),
-		settling:  settling,
+// What tools take that is the same on every server.
+var (
+	runArgs    = arguments[RunPythonCodeArgs](runPythonCodeName)
+	shellArgs  = arguments[RunShellCommandArgs](runShellCommandName)
+	trialArgs  = arguments[RunTrialArgs](runPythonCodeName)
+	pluginArgs = arguments[PluginArgs]("a plugin")
+)
 
-		pluginArgs: arguments[PluginArgs]("a plugin"),
-		met:        map[string]bool{},
-	}
+func newToolbox(s *server.MCPServer, m Manager, o Options) *toolbox {
+	b := &toolbox{Options: o.withDefaults(), manager: m, server: s, met: map[string]bool{}}
 	a := b.Answers
 	a.Client, a.Trials, a.Search, a.Logger = b.Client, b.Trials, b.Search, b.Logger
-	if library, ok := m.(interface {
-		Brief(client sessions.Client, id string, number int) (sessions.Brief, error)
-	}); ok {
-		a.Brief = library.Brief
-	}
 	b.answers = answer.New(a)
-	b.manArgs = arguments[ManageInterpretersArgs](manageInterpretersName, b.manageOptions()...)
+	b.manArgs = manageArguments(b.Options)
 	return b
 }
 
@@ -179,28 +150,21 @@ func (b *toolbox) catalog() []server.ServerTool {
 // anew where Options tell something else now, and clients hear of that.
 func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 	b := newToolbox(s, m, o)
-	r := &toolRegistry{toolbox: b}
-	r.refresh()
+	b.refresh()
 	hooksOf(s).AddAfterListTools(b.noteList)
 	if b.Mode == ModeFull {
 		b.addPrompts(s) // which teach to run code
-		return r.refresh
+		return b.refresh
 	}
 	hooksOf(s).AddAfterListTools(leaveOutHidden)
 	if b.Mode == ModePluginOnly && len(b.usable()) == 0 {
 		b.Logger.Warn("there is no plugin that can be called: agents find no tool but manage_interpreters")
 	}
-	return r.refresh
+	return b.refresh
 }
 
-// toolRegistry puts up the server's tools.
-type toolRegistry struct {
-	*toolbox
-	mu    sync.Mutex
-	shown []byte // the tools as JSON
-}
-
-func (b *toolRegistry) refresh() {
+// refresh puts up the server's tools, if they are not as before.
+func (b *toolbox) refresh() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	tools := b.catalog()
@@ -238,21 +202,15 @@ func Schemas() (map[string]json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := map[string]json.RawMessage{"execution_record": record}
-	for _, mode := range []string{ModeFull, ModeCLIOnly} {
-		for _, tool := range newToolbox(nil, nil, Options{Mode: mode}).catalog() {
-			name := tool.Tool.Name
-			if mode == ModeCLIOnly && name == manageInterpretersName {
-				name += "_cli"
-			}
-			if tool.Tool.Meta == nil || tool.Tool.Meta.AdditionalFields[hiddenKey] == nil {
-				all[name] = tool.Tool.RawInputSchema
-			}
-		}
-	}
-	b := newToolbox(nil, nil, Options{Install: &InstallOptions{}})
-	all[runPythonCodeName+"_trials"], all[manageInterpretersName+"_install"] = b.trialArgs.Schema(), b.manArgs.Schema()
-	return all, nil
+	return map[string]json.RawMessage{
+		"execution_record":                  record,
+		runPythonCodeName:                   runArgs.Schema(),
+		runPythonCodeName + "_trials":       trialArgs.Schema(),
+		runShellCommandName:                 shellArgs.Schema(),
+		manageInterpretersName:              manageArguments(Options{}).Schema(),
+		manageInterpretersName + "_cli":     manageArguments(Options{Mode: ModeCLIOnly}).Schema(),
+		manageInterpretersName + "_install": manageArguments(Options{Install: &InstallOptions{}}).Schema(),
+	}, nil
 }
 
 // annotations say what a client may want to ask its user about: Python code

@@ -139,8 +139,9 @@ func checkSchema(t *testing.T, name string, tool mcp.Tool) {
 
 func TestInstructions(t *testing.T) {
 	// Some clients pass on the first 512 characters only.
-	for _, mode := range []string{ModeFull, ModeCLIOnly} {
-		if text := (Options{Mode: mode}).Instructions(); len(text) < 100 || len(text) > 512 {
+	for _, mode := range []string{ModeFull, ModeCLIOnly, ModePluginOnly} {
+		o := Options{Mode: mode, PluginTools: func() []PluginTool { return []PluginTool{sqlQuery()} }}
+		if text := o.Instructions(); len(text) < 100 || len(text) > 512 {
 			t.Errorf("%s: instructions of %d characters", mode, len(text))
 		}
 	}

@@ -16,35 +16,24 @@ import (
 func (b *toolbox) describe(text string) string {
 	return strings.TrimSpace(strings.NewReplacer(
 		"{wait}", phrase.Duration(b.DefaultWait),
-		"{timeout}", b.timeAllowed(),
+		"{timeout}", word(b.DefaultTimeout < 0, "as long as it takes", phrase.Duration(b.DefaultTimeout)),
 		"{history}", b.depth(),
 		"{characters}", humanize.Comma(int64(answer.SmallestText(b.Answers.TextBudget))),
 		"{lines}", b.notebookLines(),
 		"{rules}\n", item(b.ruled()),
 		"{walls}\n", item(b.walled()),
-		"{files}\n", item(b.tellsOfFiles()),
+		// Whose the files are that code works on.
+		"{files}\n", item(word(b.FilesEnd, "Files in the working directory are deleted with the interpreter.",
+			word(b.SharedFiles, "The working directory has the user's own files; it is shared and lasts.", ""))),
 		"{branch_files}", word(b.SharedFiles, " (files are shared)", " and working directory"),
 		"{branch_only_files}", word(b.SharedFiles, ", which works on the same files", " with a copy of the working directory"),
 		"{delete_files}", word(b.FilesEnd, " with its files", ""),
-		"{trials}\n", item(b.tellsOfTrials()),
+		"{trials}\n", item(word(b.Trials, aboutTrials, "")),
 	).Replace(b.inMode(b.withoutUntold(text))))
 }
 
-// timeAllowed says how long code may run.
-func (b *toolbox) timeAllowed() string {
-	if b.DefaultTimeout < 0 {
-		return "as long as it takes"
-	}
-	return phrase.Duration(b.DefaultTimeout)
-}
-
 // item is a line of a description's list, none for an empty text.
-func item(text string) string {
-	if text == "" {
-		return ""
-	}
-	return "- " + text + "\n"
-}
+func item(text string) string { return word(text != "", "- "+text+"\n", "") }
 
 // depth says how far undo goes back.
 func (b *toolbox) depth() string {
@@ -63,23 +52,12 @@ func (b *toolbox) depth() string {
 func (b *toolbox) withoutUntold(text string) string {
 	for _, o := range operations {
 		before, line, found := strings.Cut(text, "- "+o.name+": ")
-		if found && !o.isTold(b) {
+		if found && !o.isTold(b.Options) {
 			_, after, _ := strings.Cut(line, "\n")
 			text = before + after
 		}
 	}
 	return text
-}
-
-// tellsOfFiles says whose the files are that code works on.
-func (b *toolbox) tellsOfFiles() string {
-	switch {
-	case b.FilesEnd:
-		return "Files in the working directory are deleted with the interpreter."
-	case b.SharedFiles:
-		return "The working directory has the user's own files; it is shared and lasts."
-	}
-	return ""
 }
 
 // word is one of two.
@@ -108,7 +86,7 @@ func (o Options) notebookLines() string {
 	}
 	lines := "%magics, "
 	switch {
-	case rules.NoPip || o.offline(): // it would find no package
+	case rules.NoPip || o.Walls != nil && len(o.Walls.Network) == 0: // it would find no package
 	case o.Walls != nil:
 		lines += "%pip install (a pip in a subprocess can't), "
 	default:
@@ -161,9 +139,6 @@ func (o Options) walled() string {
 	}
 	return text + "."
 }
-
-// offline reports whether code reaches no host at all.
-func (o Options) offline() bool { return o.Walls != nil && len(o.Walls.Network) == 0 }
 
 func few(names []string) string {
 	shown := min(len(names), mostToldOfWalls)

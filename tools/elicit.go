@@ -83,12 +83,15 @@ func (b *toolbox) elicit(call, asked context.Context, prompt string) sessions.Re
 }
 
 // question is the form that the user is shown. It says who asks: the prompt may
-// be anything.
+// be anything, but what could play with a terminal is left out.
 func question(prompt string) mcp.ElicitationParams {
-	message := "The Python code asks for a line of input."
-	if shown := strings.TrimSpace(strings.Map(printable, prompt)); shown != "" {
-		message = "The Python code asks for a line of input: " + answer.Clip(shown, promptLimit)
-	}
+	prompt = strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+			return -1
+		}
+		return r
+	}, prompt))
+	message := "The Python code asks for a line of input" + word(prompt == "", ".", ": "+answer.Clip(prompt, promptLimit))
 	return mcp.ElicitationParams{
 		Mode: mcp.ElicitationModeForm, Message: message,
 		RequestedSchema: map[string]any{
@@ -98,14 +101,6 @@ func question(prompt string) mcp.ElicitationParams {
 			"properties": map[string]any{answerField: map[string]any{"type": "string", "title": "Answer", "default": ""}},
 		},
 	}
-}
-
-// printable leaves out what could play with a terminal.
-func printable(r rune) rune {
-	if unicode.IsControl(r) && r != '\n' && r != '\t' {
-		return -1
-	}
-	return r
 }
 
 // replyOf is what the user's form says. An empty line is one only if the form has it: who
@@ -128,10 +123,7 @@ func replyOf(result *mcp.ElicitationResult) sessions.Reply {
 		line, _, _ := strings.Cut(answer, "\n") // input() takes one, and would give the rest to the next input()
 		return sessions.Reply{Text: strings.TrimRight(line, "\r")}
 	default: // a client's form may make a number of what looks like one
-		text, err := json.Marshal(answer)
-		if err != nil { // it was JSON
-			panic(err)
-		}
+		text, _ := json.Marshal(answer) // it was JSON
 		return sessions.Reply{Text: string(text)}
 	}
 }
@@ -142,10 +134,7 @@ func (b *toolbox) returned(result *sessions.Result, rounds int) *mcp.CallToolRes
 	if result.Question == nil || rounds >= maxRounds {
 		return nil
 	}
-	state, err := json.Marshal(round{result.InterpreterID, result.Execution, result.Question.Number, rounds + 1})
-	if err != nil { // a struct of strings and numbers always marshals
-		panic(err)
-	}
+	state, _ := json.Marshal(round{result.InterpreterID, result.Execution, result.Question.Number, rounds + 1}) // strings and numbers
 	return server.NewInputRequestBuilder(string(state)).Elicit(inputKey, question(result.Question.Prompt)).ToolResult()
 }
 

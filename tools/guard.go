@@ -37,21 +37,30 @@ func (b *toolbox) failure(tool string, err error) *mcp.CallToolResult {
 		"%s failed through a fault of the server, which has been logged; try once more, and if it fails again restart the interpreter with manage_interpreters", tool))
 }
 
-// guard keeps a panic of a handler from ending the server and with it every
-// session. Clients that get no records get none of refusals either.
+// guard tells of the errors of a handler, and keeps its panic from ending the server and with
+// it every session. Clients that get no records get none of refusals either.
 func (b *toolbox) guard(tool string, handle server.ToolHandlerFunc) server.ToolHandlerFunc {
 	return func(ctx context.Context, request mcp.CallToolRequest) (result *mcp.CallToolResult, err error) {
-		ctx, end := b.observed(ctx, tool)
+		began, call := time.Now(), &Call{Tool: tool}
 		defer func() {
 			if cause := recover(); cause != nil {
-				result, err = b.failure(tool, fmt.Errorf("panic: %v\n%s", cause, debug.Stack())), nil
+				err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 			}
-			end(result, err)
-			if result != nil && result.IsError && !b.answers.Profile(ctx, request).Record {
+			if err != nil {
+				result, err = b.failure(tool, err), nil
+			}
+			if refused, _ := result.StructuredContent.(map[string]any); result.IsError {
+				call.Outcome, _ = refused["code"].(string)
+			}
+			call.Outcome, call.Took = cmp.Or(call.Outcome, string(sessions.StatusOK)), time.Since(began)
+			if b.Observe != nil {
+				b.Observe(ctx, *call)
+			}
+			if result.IsError && !b.answers.Profile(ctx, request).Record {
 				result.StructuredContent = nil
 			}
 		}()
-		return handle(ctx, request)
+		return handle(context.WithValue(ctx, callKey{}, call), request)
 	}
 }
 
@@ -70,57 +79,15 @@ type Call struct {
 	Took    time.Duration
 }
 
+// callKey is under which handlers find their Call in the context.
 type callKey struct{}
 
-// observed tells Options.Observe of a call, whose handler is given the context.
-func (b *toolbox) observed(ctx context.Context, tool string) (_ context.Context, end func(*mcp.CallToolResult, error)) {
-	if b.Observe == nil {
-		return ctx, func(*mcp.CallToolResult, error) {}
-	}
-	began, call := time.Now(), &Call{Tool: tool}
-	return context.WithValue(ctx, callKey{}, call), func(result *mcp.CallToolResult, err error) {
-		call.Took = time.Since(began)
-		switch {
-		case err != nil || result == nil:
-			call.Outcome = "fault"
-		case result.IsError:
-			refused, _ := result.StructuredContent.(map[string]any)
-			call.Outcome, _ = refused["code"].(string)
-		default:
-			call.Outcome = cmp.Or(call.Outcome, string(sessions.StatusOK))
-		}
-		b.Observe(ctx, *call)
-	}
-}
-
-// note says what a call has asked the Manager for.
+// note says what a call has asked the Manager for; what it notes further is told too.
 func note(ctx context.Context, operation, id string) *Call {
-	call, _ := ctx.Value(callKey{}).(*Call)
-	if call == nil {
+	call, guarded := ctx.Value(callKey{}).(*Call)
+	if !guarded {
 		call = &Call{}
 	}
 	call.Operation, call.InterpreterID = operation, id
 	return call
-}
-
-// noteReply says what an operation has come to that is answered by a reply.
-func noteReply(ctx context.Context, args ManageInterpretersArgs, r reply, err error) {
-	call := note(ctx, args.Operation, args.InterpreterID)
-	if err != nil {
-		return
-	}
-	if id, ok := r.record["interpreter_id"].(string); ok {
-		call.InterpreterID = id
-	}
-	if i, ok := r.record["interruption"].(*sessions.Interruption); ok {
-		call.Execution = i.Execution
-	}
-}
-
-// noteRun says how the run stands that a call has asked for, nil if it was refused.
-func noteRun(ctx context.Context, operation, id string, r *sessions.Result) {
-	call := note(ctx, operation, id)
-	if r != nil {
-		call.InterpreterID, call.Execution, call.Outcome = r.InterpreterID, r.Execution, string(r.Status)
-	}
 }

@@ -45,7 +45,7 @@ func TestFirstAnswerNamesTheKey(t *testing.T) {
 		arguments string
 		want      string
 	}{
-		"anonymous": {sessions.Anonymous, 1, `{"code":"x"}`, `[interpreter_id] Pass interpreter_id "7f" from now on: without it every call starts anew, with no variables.`},
+		"anonymous": {sessions.Anonymous, 1, `{"code":"x"}`, `[interpreter_id] Pass interpreter_id "7f" from now on: without it every call starts anew, in an interpreter of its own.`},
 		"keyed":     {"session:1", 1, `{"code":"x"}`, `[interpreter_id] Pass interpreter_id "7f" if a later call does not find what this one left.`},
 		"later":     {"session:1", 2, `{"code":"x"}`, ""},
 		"named":     {"session:1", 1, `{"code":"x","interpreter_id":"7f"}`, ""},

@@ -1,12 +1,11 @@
 package tools
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"unicode"
 
@@ -32,18 +31,16 @@ type InstallOptions struct {
 
 // installs reports whether agents may install packages: a policy may have it that no
 // line with pip passes, and commands have no use for a session's packages.
-func (b *toolbox) installs() bool {
-	return b.Install != nil && b.Mode == ModeFull && (b.Rules == nil || !b.Rules.NoPip)
+func (o Options) installs() bool {
+	return o.Install != nil && cmp.Or(o.Mode, ModeFull) == ModeFull && (o.Rules == nil || !o.Rules.NoPip)
 }
 
 // noInstall says why packages can't be installed.
 func (b *toolbox) noInstall() error {
 	why := "this server was started without --allow-install; do with the packages that are there, or tell the user"
 	switch {
-	case b.Mode == ModeCLIOnly:
-		why = "this server runs shell commands only (--mode cli-only)"
-	case b.Mode == ModePluginOnly:
-		why = "this server runs plugins only (--mode plugin-only)"
+	case b.Mode != ModeFull:
+		why = "this server runs no code (--mode " + b.Mode + ")"
 	case b.Install != nil:
 		why = "the policy of this server refuses it; do with the packages that are there"
 	}
@@ -57,7 +54,7 @@ func (b *toolbox) install(ctx context.Context, c operationCall) (*mcp.CallToolRe
 		return nil, err
 	}
 	what.InterpreterID, what.Wait = c.InterpreterID, seconds(c.Wait)
-	return b.execute(ctx, c.request, manageInterpretersName, what), nil
+	return b.execute(ctx, c.request, what)
 }
 
 // request is the execution that installs the packages.
@@ -74,7 +71,7 @@ func (o *InstallOptions) request(packages []string) (r sessions.RunRequest, err 
 	}
 	for _, each := range packages {
 		each = strings.TrimSpace(each)
-		if err := o.check(each); err != nil {
+		if err := check(each); err != nil {
 			return r, err
 		}
 		wanted.Packages = append(wanted.Packages, each)
@@ -94,8 +91,8 @@ func packagesFault(format string, args ...any) error {
 // addressed finds what a requirement has of a URL: its scheme.
 var addressed = regexp.MustCompile(`^(?:[^@:/\\]*@\s*)?([A-Za-z][A-Za-z0-9+.-]+):`)
 
-// check refuses what is no requirement, or from where nothing may come.
-func (o *InstallOptions) check(requirement string) error {
+// check refuses what is no requirement. Which hosts can be reached is for the sandbox to say.
+func check(requirement string) error {
 	shown := answer.Clip(requirement, 100)
 	switch {
 	case requirement == "":
@@ -107,46 +104,10 @@ func (o *InstallOptions) check(requirement string) error {
 	case strings.ContainsFunc(requirement, unicode.IsControl):
 		return packagesFault("has a control character in %q; write each requirement as an item of its own", shown)
 	}
-	scheme := addressed.FindStringSubmatch(requirement)
-	if scheme == nil {
-		return nil
-	}
-	if !strings.EqualFold(scheme[1], "https") {
+	if scheme := addressed.FindStringSubmatch(requirement); scheme != nil && !strings.EqualFold(scheme[1], "https") {
 		return packagesFault("has %q: of addresses only those with https:// are taken; for a file give its path, as ./file.whl", shown)
 	}
-	_, rest, _ := strings.Cut(requirement, scheme[1]+":") // which is there: it was found
-	place, err := url.Parse(scheme[1] + ":" + rest)
-	if err != nil || place.Host == "" {
-		return packagesFault("has %q, which can't be read as an address", shown)
-	}
-	return o.reaches(place, shown)
-}
-
-// reaches refuses an address that code can't reach.
-func (o *InstallOptions) reaches(place *url.URL, shown string) error {
-	switch {
-	case !o.Restricted:
-		return nil
-	case len(o.Hosts) == 0:
-		return packagesFault("has %q, and the sandbox has no network: start the server with --allow-net %s", shown, place.Hostname())
-	case !slices.ContainsFunc(o.Hosts, func(pattern string) bool { return isHost(pattern, place) }):
-		return packagesFault("has %q, and the sandbox reaches %s only (--allow-net)", shown, strings.Join(o.Hosts, ", "))
-	}
 	return nil
-}
-
-// isHost reports whether a pattern of --allow-net is about the host of an address.
-func isHost(pattern string, place *url.URL) bool {
-	port := place.Port()
-	if port == "" {
-		port = "443"
-	}
-	name := strings.ToLower(place.Hostname())
-	pattern = strings.ToLower(strings.TrimSuffix(pattern, ":"+port))
-	if ending, ok := strings.CutPrefix(pattern, "*"); ok && strings.HasPrefix(ending, ".") {
-		return strings.HasSuffix(name, ending)
-	}
-	return name == pattern
 }
 
 // pipLine is the line of code that installs the same: it is what a policy judges, and

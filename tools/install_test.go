@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/sessions"
 )
@@ -57,8 +56,8 @@ func TestInstallsThatComeToNothing(t *testing.T) {
 		"Nothing was installed: what was asked for is there already.": func(r *sessions.Result) {
 			r.ExitCode, r.Stdout, r.Result = exit(0), "Requirement already satisfied\n", json.RawMessage(`{"installed": []}`)
 		},
-		"…\n" + strings.Repeat("line\n", 29) + "ERROR: no\n[note] no network\n[exit code] 1": func(r *sessions.Result) {
-			r.Status, r.ExitCode, r.Stdout, r.Result = sessions.StatusError, exit(1), strings.Repeat("line\n", 200)+"ERROR: no\n", json.RawMessage(`{"installed": []}`)
+		"…line\nERROR: no\n[note] no network\n[exit code] 1": func(r *sessions.Result) {
+			r.Status, r.ExitCode, r.Stdout, r.Result = sessions.StatusError, exit(1), strings.Repeat("line\n", 2000)+"ERROR: no\n", json.RawMessage(`{"installed": []}`)
 			r.Notes = []string{"no network"}
 		},
 		"[timeout] The installation was stopped at its time limit of 1 hour; install fewer packages at a time, or ask the user to raise --timeout.": func(r *sessions.Result) {
@@ -75,17 +74,12 @@ func TestInstallsThatComeToNothing(t *testing.T) {
 				t.Errorf("%q is not in:\n%s", part, got)
 			}
 		}
-		if strings.Count(got, "line\n") > 30 {
-			t.Error(got)
-		}
 	}
 }
 
 func TestInstallsThatAreRefused(t *testing.T) {
 	options := map[string]Options{
 		"free":   {Install: &InstallOptions{}},
-		"none":   {Install: &InstallOptions{Restricted: true}},
-		"some":   {Install: &InstallOptions{Restricted: true, Hosts: []string{"pypi.org", "*.example.com:8443"}}},
 		"off":    {},
 		"cli":    {Mode: ModeCLIOnly, Install: &InstallOptions{}},
 		"policy": {Rules: &Rules{NoPip: true}, Install: &InstallOptions{}},
@@ -102,15 +96,12 @@ func TestInstallsThatAreRefused(t *testing.T) {
 			`["a @ file:///etc/a.whl"]`:   "give its path",
 			`["git+https://x.y/a"]`:       "only those with https://",
 			`["git+ssh://git@x.y/a"]`:     "only those with https://",
-			`["https:///a.whl"]`:          "can't be read as an address",
 			`["` + strings.Repeat("a", longestPackage+1) + `"]`: `argument "packages" has an item of 1001 bytes`,
 			`["a"` + strings.Repeat(`,"a"`, mostPackages) + `]`: "51 items, and at most 50",
 			`"polars"`:      `argument "packages" must be an array of strings, not the string "polars"`,
-			`["a", 3]`:      `argument "packages" must hold strings only; item 2 is the number 3`,
+			`["a", 3]`:      `argument "packages" must hold strings only`,
 			`{"polars": 1}`: `an array of strings`,
 		},
-		"none":   {`["https://pypi.org/a.whl"]`: "the sandbox has no network: start the server with --allow-net pypi.org"},
-		"some":   {`["a@https://example.com/a.whl"]`: "the sandbox reaches pypi.org, *.example.com:8443 only", `["https://a.example.com/a.whl"]`: "reaches"},
 		"off":    {`null`: "without --allow-install"},
 		"cli":    {`null`: "--mode cli-only"},
 		"policy": {`null`: "policy of this server"},
@@ -126,39 +117,13 @@ func TestInstallsThatAreRefused(t *testing.T) {
 }
 
 func TestWhatMayBeInstalled(t *testing.T) {
-	o := &InstallOptions{Restricted: true, Hosts: []string{"pypi.org", "*.example.com:8443"}}
 	for _, each := range []string{
 		"polars", "polars[all]>=1,<2; python_version>'3'", "./a.whl", "sub/b.whl", `C:\a.whl`, "a~=1.0", "a @ ./b.whl",
 		"https://pypi.org/a.whl", "a@https://PyPI.org:443/a.whl", "https://x.example.com:8443/a.whl",
 	} {
-		if err := o.check(each); err != nil {
+		if err := check(each); err != nil {
 			t.Errorf("%s: %v", each, err)
 		}
-	}
-}
-
-// TestProgressOfAnInstall: a client that asks for it hears pip's last line.
-func TestProgressOfAnInstall(t *testing.T) {
-	m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
-		r.Progress(sessions.Progress{Elapsed: time.Second, Limit: time.Hour, LastLine: "Collecting polars"})
-		return example(func(r *sessions.Result) { r.Kind = sessions.RunsInstall }), nil
-	}}
-	c := connect(t, "tester", m, Options{Install: &InstallOptions{}})
-	heard := make(chan string, 1)
-	c.OnNotification(func(n mcp.JSONRPCNotification) {
-		if message, ok := n.Params.AdditionalFields["message"].(string); ok {
-			heard <- message
-		}
-	})
-	var request mcp.CallToolRequest
-	request.Params.Name = manageInterpretersName
-	request.Params.Arguments = map[string]any{"operation": "install", "packages": []string{"polars"}}
-	request.Params.Meta = &mcp.Meta{ProgressToken: "p"}
-	if _, err := c.CallTool(t.Context(), request); err != nil {
-		t.Fatal(err)
-	}
-	if got := <-heard; got != "1 second of 1 hour: Collecting polars" {
-		t.Error(got)
 	}
 }
 

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dustin/go-humanize"
@@ -14,10 +15,7 @@ import (
 // listed describes the interpreters, one a line. farewell says what became of
 // the client's default one, if it was ended.
 func listed(all []sessions.Listing, farewell string, budget int) reply {
-	if all == nil {
-		all = []sessions.Listing{}
-	}
-	record := map[string]any{"interpreters": all}
+	record := map[string]any{"interpreters": append([]sessions.Listing{}, all...)} // never null
 	if farewell != "" {
 		record["ended"] = farewell
 	}
@@ -27,32 +25,17 @@ func listed(all []sessions.Listing, farewell string, budget int) reply {
 	case len(all) == 0:
 		return reply{sentence("you have no interpreter: " + farewell), record}
 	}
-	lines := []string{phrase.Count(len(all), "interpreter") + ":"}
+	lines, wall := []string{phrase.Count(len(all), "interpreter") + ":"}, ""
 	for _, l := range all {
-		lines = append(lines, listingLine(l))
-		if l.InitError != "" {
-			lines = append(lines, initError(l))
+		lines = append(lines, listingLine(l), initError(l))
+		// The server has one wall for all. Those whose process has ended, or has not begun,
+		// say nothing of it.
+		if w := l.Sandbox; w != nil {
+			wall = fmt.Sprintf("All are in the sandbox: %s (%s), %s.", w.Mode, strings.Join(w.Layers, ", "), network(w))
 		}
 	}
-	if line := walled(all); line != "" {
-		lines = append(lines, line)
-	}
-	if farewell != "" {
-		lines = append(lines, sentence(farewell))
-	}
-	text, _ := answer.Cut(strings.Join(lines, "\n"), budget, 0)
+	text, _ := answer.Cut(answer.Sections(append(lines, wall, sentence(farewell))...), budget, 0)
 	return reply{text, record}
-}
-
-// walled says in a line what confines the interpreters: the server has one wall for
-// all. Those whose process has ended, or has not begun, say nothing of it.
-func walled(all []sessions.Listing) string {
-	for _, l := range all {
-		if l.Sandbox != nil {
-			return fmt.Sprintf("All are in the sandbox: %s (%s), %s.", l.Sandbox.Mode, strings.Join(l.Sandbox.Layers, ", "), network(l.Sandbox))
-		}
-	}
-	return ""
 }
 
 // network says what code in the sandbox may connect to.
@@ -68,56 +51,24 @@ func network(w *sessions.Wall) string {
 
 // listingLine describes an interpreter by what a model can use; the record has the rest.
 func listingLine(l sessions.Listing) string {
-	name := l.ID
-	if l.Default {
-		name += " (default)"
+	facts := []string{
+		activity(l),
+		word(l.Running == 0, phrase.Count(l.Executions, "run"), ""),
+		word(l.Ended == "" && l.Running == 0 && l.Status != "starting", "idle "+idle(l), ""),
+		word(l.Failures == 1, "the last run failed", ""),
+		word(l.Failures > 1, fmt.Sprintf("the last %d runs failed", l.Failures), ""),
+		word(l.Waiting > 0, phrase.Count(l.Waiting, "call")+" waiting", ""),
+		word(l.Unfetched > 0, phrase.Count(l.Unfetched, "answer")+" not fetched", ""),
+		word(l.Printed > 0, "printed something since (operation wait shows it)", ""),
+		word(l.Parent != "", "branch of "+l.Parent, ""),
+		word(l.Python != "", "Python "+l.Python, ""),
+		word(l.Memory > 0, humanize.Bytes(l.Memory), ""),
+		word(len(l.SessionVariables) > 0, "session variables "+quoted(l.SessionVariables), ""),
+		word(l.Uncopied, "no copy while it is idle: if its process ended now, what the last run did to its variables would be lost", ""),
+		word(l.Ended == "" && !l.Recoverable, "not recoverable: "+answer.Clip(l.Obstacle, 500), ""), // last: it may be long
 	}
-	facts := []string{activity(l)}
-	if l.Running == 0 {
-		facts = append(facts, phrase.Count(l.Executions, "run"))
-	}
-	if l.Ended == "" && l.Running == 0 && l.Status != "starting" {
-		facts = append(facts, "idle "+answer.ShortAge(sessions.SecondsOf(l.Idle)))
-	}
-	if l.Failures > 0 {
-		facts = append(facts, failures(l.Failures))
-	}
-	if l.Waiting > 0 {
-		facts = append(facts, phrase.Count(l.Waiting, "call")+" waiting")
-	}
-	if l.Unfetched > 0 {
-		facts = append(facts, phrase.Count(l.Unfetched, "answer")+" not fetched")
-	}
-	if l.Printed > 0 {
-		facts = append(facts, "printed something since (operation wait shows it)")
-	}
-	if l.Parent != "" {
-		facts = append(facts, "branch of "+l.Parent)
-	}
-	if l.Python != "" {
-		facts = append(facts, "Python "+l.Python)
-	}
-	if l.Memory > 0 {
-		facts = append(facts, humanize.Bytes(l.Memory))
-	}
-	if len(l.SessionVariables) > 0 {
-		facts = append(facts, "session variables "+quoted(l.SessionVariables))
-	}
-	if l.Uncopied {
-		facts = append(facts, "no copy while it is idle: if its process ended now, what the last run did to its variables would be lost")
-	}
-	if l.Ended == "" && !l.Recoverable { // it comes last: the reason may be long
-		facts = append(facts, "not recoverable: "+answer.Clip(l.Obstacle, 500))
-	}
-	return name + ": " + strings.Join(facts, ", ")
-}
-
-// failures says how many runs have failed one after another.
-func failures(n int) string {
-	if n == 1 {
-		return "the last run failed"
-	}
-	return fmt.Sprintf("the last %d runs failed", n)
+	facts = slices.DeleteFunc(facts, func(fact string) bool { return fact == "" })
+	return l.ID + word(l.Default, " (default)", "") + ": " + strings.Join(facts, ", ")
 }
 
 // activity says what an interpreter does now.
@@ -130,18 +81,17 @@ func activity(l sessions.Listing) string {
 	case l.Running > 0:
 		return fmt.Sprintf("busy with run %d", l.Running)
 	case l.Status == "starting":
-		return "starting for " + answer.ShortAge(sessions.SecondsOf(l.Idle))
+		return "starting for " + idle(l)
 	default:
 		return l.Status
 	}
 }
 
+func idle(l sessions.Listing) string { return answer.ShortAge(sessions.SecondsOf(l.Idle)) }
+
 // place is Python's version and the directory it works in.
 func place(l sessions.Listing) string {
-	if l.Python == "" {
-		return "working directory " + l.Workdir
-	}
-	return "Python " + l.Python + ", working directory " + l.Workdir
+	return word(l.Python != "", "Python "+l.Python+", ", "") + "working directory " + l.Workdir
 }
 
 // initError tells of the operator's start-up code that failed: what it should
@@ -160,13 +110,4 @@ func sentence(text string) string {
 		return text
 	}
 	return strings.TrimRight(strings.ToUpper(text[:1])+text[1:], ".") + "."
-}
-
-// notes puts what a reader should know one below the other.
-func notes(all []string) string {
-	lines := make([]string, len(all))
-	for i, note := range all {
-		lines[i] = "[note] " + answer.Clip(answer.OneLine(note), 2000)
-	}
-	return strings.Join(lines, "\n")
 }

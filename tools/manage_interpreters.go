@@ -24,7 +24,7 @@ var (
 )
 
 // ManageInterpretersArgs are the arguments of manage_interpreters. Not every server has
-// all of them: see operations, and manageOptions.
+// all of them: see operations, and manageArguments.
 type ManageInterpretersArgs struct {
 	Operation     string   `json:"operation" jsonschema_description:"What to do."`
 	Packages      []string `json:"packages,omitempty" jsonschema_description:"For install, as pip takes them: polars>=1, ./file.whl."`
@@ -40,16 +40,15 @@ type ManageInterpretersArgs struct {
 	Variables schemas.Texts `json:"variables,omitempty" jsonschema_description:"For set_variables; one without value is removed."`
 }
 
-// operation is one thing that manage_interpreters does. Beside its row here, one has its
-// handler in operations.go, and its line "- name: …" in manage_interpreters.md, and in
-// manage_interpreters_cli.md where it is of use to commands.
+// operation is one thing that manage_interpreters does; doc.go says what else one has. One that
+// is of use to commands has its line in manage_interpreters_cli.md, too.
 type operation struct {
 	name   string
 	args   []string // of ManageInterpretersArgs, those that it alone has
 	handle func(*toolbox, context.Context, operationCall) (*mcp.CallToolResult, error)
 	// offered says whether a server has it, and told whether its description says so; nil:
 	// always.
-	offered, told func(*toolbox) bool
+	offered, told func(Options) bool
 }
 
 // operationCall is a call of manage_interpreters.
@@ -67,43 +66,41 @@ var operations = []operation{
 	{name: "restart", handle: replying((*toolbox).restart)},
 	{name: "interrupt", handle: replying((*toolbox).interrupt)},
 	{name: "wait", handle: (*toolbox).wait},
-	{name: "answer", args: []string{"text"}, handle: (*toolbox).wait, offered: (*toolbox).runsCode},
+	{name: "answer", args: []string{"text"}, handle: (*toolbox).wait, offered: Options.runsCode},
 	{name: "branch", handle: replying((*toolbox).branch)},
 	// It would end what commands have left in the background.
-	{name: "undo", handle: replying((*toolbox).undo), offered: (*toolbox).runsCode},
-	{name: "variables", args: []string{"match"}, handle: replying((*toolbox).variables), offered: (*toolbox).runsCode},
-	{name: "set_variables", args: []string{"variables"}, handle: replying((*toolbox).setVariables), offered: (*toolbox).runsCode, told: (*toolbox).hasPlugins},
+	{name: "undo", handle: replying((*toolbox).undo), offered: Options.runsCode},
+	{name: "variables", args: []string{"match"}, handle: replying((*toolbox).variables), offered: Options.runsCode},
+	{name: "set_variables", args: []string{"variables"}, handle: replying((*toolbox).setVariables), offered: Options.runsCode, told: Options.hasPlugins},
 	{name: "upload", args: []string{"path", "content", "content_base64"}, handle: replying((*toolbox).upload)},
-	{name: "install", args: []string{"packages"}, handle: (*toolbox).install, offered: (*toolbox).installs},
+	{name: "install", args: []string{"packages"}, handle: (*toolbox).install, offered: Options.installs},
 }
 
-func (b *toolbox) runsCode() bool { return b.Mode != ModeCLIOnly }
+func (o Options) runsCode() bool { return o.Mode != ModeCLIOnly }
 
-func (b *toolbox) hasPlugins() bool { return b.PluginSummary != nil || b.PluginTools != nil }
+func (o Options) hasPlugins() bool { return o.PluginSummary != nil || o.PluginTools != nil }
 
-func (o operation) isOffered(b *toolbox) bool { return o.offered == nil || o.offered(b) }
+func (op operation) isOffered(o Options) bool { return op.offered == nil || op.offered(o) }
 
 // isTold reports whether the description has the operation.
-func (o operation) isTold(b *toolbox) bool { return o.isOffered(b) && (o.told == nil || o.told(b)) }
+func (op operation) isTold(o Options) bool { return op.isOffered(o) && (op.told == nil || op.told(o)) }
 
-// manageOptions are how the arguments of manage_interpreters differ from what
-// ManageInterpretersArgs says.
-func (b *toolbox) manageOptions() []schemas.Option {
+// manageArguments are those of manage_interpreters on a server with these options.
+func manageArguments(o Options) *schemas.Arguments[ManageInterpretersArgs] {
 	var options []schemas.Option
 	var choices []string
-	for _, o := range operations {
-		if o.isOffered(b) {
-			choices = append(choices, o.name)
+	for _, op := range operations {
+		if op.isOffered(o) {
+			choices = append(choices, op.name)
 		} else {
-			options = append(options, schemas.Without(o.args...))
+			options = append(options, schemas.Without(op.args...))
 		}
 	}
-	if len(b.Pythons) > 0 {
-		options = append(options, schemas.Choices("python", b.Pythons...))
-	} else {
-		options = append(options, schemas.Hidden("python"))
+	python := schemas.Without("python")
+	if len(o.Pythons) > 0 {
+		python = schemas.Choices("python", o.Pythons...)
 	}
-	return append(options, schemas.Choices("operation", choices...))
+	return arguments[ManageInterpretersArgs](manageInterpretersName, append(options, python, schemas.Choices("operation", choices...))...)
 }
 
 func (b *toolbox) manageInterpretersTool() server.ServerTool {
@@ -118,14 +115,10 @@ func (b *toolbox) manageInterpretersTool() server.ServerTool {
 func (b *toolbox) manageInterpreters(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 	args, err := decode(b.manArgs, request)
 	if err != nil {
-		return b.failure(manageInterpretersName, b.explainOperation(err)), nil
+		return nil, b.explainOperation(err)
 	}
 	i := slices.IndexFunc(operations, func(o operation) bool { return o.name == args.Operation }) // the schema has no other
-	result, err := operations[i].handle(b, ctx, operationCall{args, request, b.Client(ctx)})
-	if err != nil {
-		return b.failure(manageInterpretersName, err), nil
-	}
-	return result, nil
+	return operations[i].handle(b, ctx, operationCall{args, request, b.Client(ctx)})
 }
 
 // reply is what an operation answers: a text for the model, and a record for
@@ -139,9 +132,12 @@ type reply struct {
 func replying(do func(*toolbox, context.Context, operationCall) (reply, error)) func(*toolbox, context.Context, operationCall) (*mcp.CallToolResult, error) {
 	return func(b *toolbox, ctx context.Context, c operationCall) (*mcp.CallToolResult, error) {
 		r, err := do(b, ctx, c)
-		noteReply(ctx, c.ManageInterpretersArgs, r, err)
+		call := note(ctx, c.Operation, c.InterpreterID)
 		if err != nil {
 			return nil, err
+		}
+		if id, ok := r.record["interpreter_id"].(string); ok {
+			call.InterpreterID = id
 		}
 		return b.answers.Reply(ctx, c.request, b.inMode(r.text), r.record), nil
 	}

@@ -38,22 +38,16 @@ const noPlugin = " There is no plugin that can be called now: tell the user that
 // Instructions is the text with which a server of this mode introduces itself to
 // a model.
 func (o Options) Instructions() string {
-	return strings.TrimSpace(o.ownInstructions() + "\n\n" + strings.TrimSpace(o.OperatorsWords))
-}
-
-// ownInstructions are the server's, without the operator's.
-func (o Options) ownInstructions() string {
+	own := strings.TrimSpace(instructions)
 	switch {
 	case o.Mode == ModeCLIOnly:
-		return strings.TrimSpace(instructionsCLIOnly)
-	case o.Mode == ModePluginOnly && len(o.usable()) == 0:
-		return strings.TrimSpace(instructionsPluginOnly) + noPlugin
+		own = strings.TrimSpace(instructionsCLIOnly)
 	case o.Mode == ModePluginOnly:
-		return strings.TrimSpace(instructionsPluginOnly)
+		own = strings.TrimSpace(instructionsPluginOnly) + word(len(o.usable()) == 0, noPlugin, "")
 	case o.PluginSummary != nil:
-		return strings.TrimSpace(instructions) + pluginInstructions
+		own += pluginInstructions
 	}
-	return strings.TrimSpace(instructions)
+	return strings.TrimSpace(own + "\n\n" + strings.TrimSpace(o.OperatorsWords))
 }
 
 // plugins are those that there are now.
@@ -105,7 +99,7 @@ func (b *toolbox) refusing(name, why string) server.ServerTool {
 	tool := mcp.NewTool(name, mcp.WithDescription(why))
 	tool.Meta = mcp.NewMetaFromMap(map[string]any{hiddenKey: true})
 	return server.ServerTool{Tool: tool, Handler: func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return b.failure(name, sessions.Errorf(sessions.CodeRefused, "%s", why)), nil
+		return nil, sessions.Errorf(sessions.CodeRefused, "%s", why)
 	}}
 }
 
@@ -120,22 +114,16 @@ func leaveOutHidden(_ context.Context, _ any, _ *mcp.ListToolsRequest, result *m
 	result.Tools = shown
 }
 
-// noCodeButCommands says the same as noCode where there are commands.
-const noCodeButCommands = "this server runs shell commands only (--mode cli-only), no code; nothing was run. Call " + runShellCommandName
-
-// noCode says that code can't be run, and what can.
-func (b *toolbox) noCode() string {
-	names := b.usable()
-	if len(names) == 0 {
-		return "this server runs plugins only, no code, and there is no plugin that can be called; nothing was run. Tell the user that the operator must provide one"
-	}
-	return "this server runs plugins only, no code; nothing was run. " + b.nextPlugin()
-}
+// Why code can't be run where there are commands, or plugins.
+const (
+	noCodeButCommands = "this server runs shell commands only (--mode cli-only), no code; nothing was run. Call " + runShellCommandName
+	noCodeButPlugins  = "this server runs plugins only, no code; nothing was run. "
+)
 
 // nextPlugin says what to do instead of what there is not.
 func (b *toolbox) nextPlugin() string {
 	if names := b.usable(); len(names) > 0 {
 		return "Call one of " + answer.SomeNames(names, 0)
 	}
-	return "Tell the user that the operator must provide a plugin: there is none that can be called"
+	return "Tell the user that the operator must provide one: there is no plugin that can be called"
 }

@@ -2,17 +2,38 @@ package tools
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/schemas"
 	"understudy/sessions"
 	"understudy/tools/answer"
+	"understudy/tools/resources/uri"
 )
 
-// The handlers of the operations that are answered in a few lines.
+// Manager is what the tools need of *sessions.Manager.
+type Manager interface {
+	Run(ctx context.Context, client sessions.Client, r sessions.RunRequest) (*sessions.Result, error)
+	Await(ctx context.Context, client sessions.Client, r sessions.WaitRequest) (*sessions.Result, error)
+	Create(ctx context.Context, client sessions.Client, r sessions.CreateRequest) (sessions.Listing, error)
+	List(ctx context.Context, client sessions.Client) ([]sessions.Listing, error)
+	Show(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
+	Delete(ctx context.Context, client sessions.Client, id string) error
+	Restart(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
+	Interrupt(ctx context.Context, client sessions.Client, id string) (*sessions.Interruption, error)
+	Branch(ctx context.Context, client sessions.Client, id string) (sessions.Listing, error)
+	Undo(ctx context.Context, client sessions.Client, id string) (*sessions.Undone, error)
+	Variables(ctx context.Context, client sessions.Client, id string) (names sessions.Namespace, notes []string, err error)
+	SetVariables(ctx context.Context, client sessions.Client, id string, variables map[string]*string) (*sessions.Setting, error)
+	Upload(ctx context.Context, client sessions.Client, id, path string, data []byte) (*sessions.Upload, error)
+	Farewell(client sessions.Client) string
+}
+
+var _ Manager = (*sessions.Manager)(nil)
 
 func (b *toolbox) create(ctx context.Context, c operationCall) (reply, error) {
 	made, err := b.manager.Create(ctx, c.client, sessions.CreateRequest{InterpreterID: c.InterpreterID, Python: c.Python})
@@ -31,7 +52,7 @@ func (b *toolbox) branch(ctx context.Context, c operationCall) (reply, error) {
 
 // aboutOne is a reply about the interpreter that has come of an operation.
 func aboutOne(l sessions.Listing, text string) reply {
-	return reply{answer.Sections(text, notes(l.Notes), initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
+	return reply{answer.Sections(text, answer.NoteLines(l.Notes), initError(l)), map[string]any{"interpreter_id": l.ID, "interpreter": l}}
 }
 
 func (b *toolbox) delete(ctx context.Context, c operationCall) (reply, error) {
@@ -49,7 +70,7 @@ func (b *toolbox) interrupt(ctx context.Context, c operationCall) (reply, error)
 		return reply{}, err
 	}
 	record := map[string]any{"interpreter_id": i.InterpreterID, "interruption": i, "elapsed": i.Elapsed.Seconds()}
-	return reply{answer.Sections(sentence(i.Message), notes(i.Notes)), record}, nil
+	return reply{answer.Sections(sentence(i.Message), answer.NoteLines(i.Notes)), record}, nil
 }
 
 func (b *toolbox) undo(ctx context.Context, c operationCall) (reply, error) {
@@ -58,7 +79,7 @@ func (b *toolbox) undo(ctx context.Context, c operationCall) (reply, error) {
 		return reply{}, err
 	}
 	record := map[string]any{"interpreter_id": u.InterpreterID, "undone": u}
-	return reply{answer.Sections(sentence(u.Message), notes(u.Notes)), record}, nil
+	return reply{answer.Sections(sentence(u.Message), answer.NoteLines(u.Notes)), record}, nil
 }
 
 func (b *toolbox) variables(ctx context.Context, c operationCall) (reply, error) {
@@ -67,7 +88,7 @@ func (b *toolbox) variables(ctx context.Context, c operationCall) (reply, error)
 		return reply{}, err
 	}
 	names, remarks, err := b.manager.Variables(ctx, c.client, c.InterpreterID)
-	return described(match.of(names), remarks, b.answers.Profile(ctx, c.request).Text), err
+	return described(names, match, remarks, b.answers.Profile(ctx, c.request).Text), err
 }
 
 // wait goes on waiting for an execution, which operation answer gives what it asks for; its
@@ -156,4 +177,53 @@ func quoted(names []string) string {
 		all[i] = fmt.Sprintf("%q", name)
 	}
 	return answer.Clip(strings.Join(all, ", "), 2000)
+}
+
+// upload puts a file into the working directory: MCP has no other way in.
+func (b *toolbox) upload(ctx context.Context, c operationCall) (reply, error) {
+	data, err := b.uploaded(c.ManageInterpretersArgs)
+	if err != nil {
+		return reply{}, err
+	}
+	u, err := b.manager.Upload(ctx, c.client, c.InterpreterID, c.Path, data)
+	if err != nil {
+		return reply{}, err
+	}
+	verb := "Uploaded"
+	if u.Replaced {
+		verb = "Replaced"
+	}
+	text := fmt.Sprintf("%s %s (%s) in the working directory of interpreter %s: %s", verb, u.Path, humanize.IBytes(uint64(u.Size)), u.InterpreterID, u.File)
+	return reply{text, map[string]any{"interpreter_id": u.InterpreterID, "upload": u, "uri": uri.OfFile(u.InterpreterID, u.Path)}}, nil
+}
+
+// uploaded returns the file's bytes, however they came.
+func (b *toolbox) uploaded(args ManageInterpretersArgs) ([]byte, error) {
+	switch {
+	case args.Path == "":
+		return nil, sessions.Errorf(sessions.CodeInvalid, "path is required for upload operation: where the file is to be, relative to the working directory, as in data/a.csv")
+	case args.Content == nil && args.ContentBase64 == nil, isGiven(args.Content) && isGiven(args.ContentBase64):
+		return nil, sessions.Errorf(sessions.CodeInvalid, "give the file as content (text) or as content_base64 (other bytes), one of the two")
+	case !isGiven(args.ContentBase64) && args.Content != nil:
+		return []byte(*args.Content), b.checkUpload(len(*args.Content))
+	}
+	if err := b.checkUpload(base64.StdEncoding.DecodedLen(len(*args.ContentBase64)) - 2); err != nil { // 2 bytes of padding at most
+		return nil, err
+	}
+	data, err := base64.StdEncoding.DecodeString(*args.ContentBase64)
+	if err != nil {
+		return nil, sessions.Errorf(sessions.CodeInvalid, "argument \"content_base64\" is not base64 (the standard alphabet, padded): %w", err)
+	}
+	return data, b.checkUpload(len(data))
+}
+
+// isGiven reports whether an argument says something: "" stands beside another one
+// where a model must fill in both.
+func isGiven(text *string) bool { return text != nil && *text != "" }
+
+func (b *toolbox) checkUpload(size int) error {
+	if size <= b.MaxUpload {
+		return nil
+	}
+	return sessions.Errorf(sessions.CodeLimit, "the file has %d bytes, and at most %d are taken at once (--max-upload); upload it in parts and join them with code", size, b.MaxUpload)
 }

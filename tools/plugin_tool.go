@@ -12,7 +12,6 @@ import (
 
 	"understudy/schemas"
 	"understudy/sessions"
-	"understudy/tools/answer"
 )
 
 // PluginTool is a plugin of the operator's as a tool.
@@ -20,7 +19,7 @@ type PluginTool struct {
 	Name        string
 	Title       string // for people; the name when it is empty
 	Description string
-	// Schema is that of its arguments, as schemas.Parse takes it.
+	// Schema is that of its arguments, as schemas.Extend takes it.
 	Schema json.RawMessage
 	// What its author says of it; nil is the cautious assumption.
 	ReadOnly, Destructive, Idempotent, OpenWorld *bool
@@ -38,7 +37,7 @@ type PluginArgs struct {
 
 // pluginCatalog is the tools of a server that runs plugins only.
 func (b *toolbox) pluginCatalog() []server.ServerTool {
-	all := []server.ServerTool{b.manageInterpretersTool(), b.refusing(runPythonCodeName, b.noCode())}
+	all := []server.ServerTool{b.manageInterpretersTool(), b.refusing(runPythonCodeName, noCodeButPlugins+b.nextPlugin())}
 	for _, p := range b.plugins() {
 		if slices.ContainsFunc(all, func(t server.ServerTool) bool { return t.Tool.Name == p.Name }) {
 			b.Logger.Error("a plugin is no tool: there is one of that name", "plugin", p.Name)
@@ -57,10 +56,7 @@ func (b *toolbox) pluginCatalog() []server.ServerTool {
 }
 
 func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
-	arguments, err := schemas.Parse(p.Name, p.Schema)
-	if err == nil {
-		err = schemas.Extend(arguments, b.pluginArgs)
-	}
+	arguments, err := schemas.Extend(p.Name, p.Schema, pluginArgs)
 	if err != nil && p.Broken == "" {
 		b.Logger.Error("plugin has no usable schema", "plugin", p.Name, "error", err)
 		p.Broken = err.Error()
@@ -68,8 +64,20 @@ func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
 	if p.Broken != "" {
 		return b.refusing(p.Name, fmt.Sprintf("plugin %s is broken: %s; nothing was run. Tell the user to ask the operator", p.Name, p.Broken))
 	}
+	// It runs a plugin as run_python_code runs code.
 	tool := b.tool(p.Name, "", p.Description, arguments.Schema(), func(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return b.callPlugin(ctx, request, p.Name, arguments), nil
+		raw, err := rawArguments(request)
+		if err != nil {
+			return nil, err
+		}
+		own, args, err := arguments.Decode(raw)
+		if err != nil {
+			return nil, err
+		}
+		return b.execute(ctx, request, sessions.RunRequest{
+			Kind: sessions.RunsPlugin, Code: p.Name, Arguments: own,
+			InterpreterID: args.InterpreterID, Timeout: seconds(args.Timeout), Wait: seconds(args.Wait),
+		})
 	})
 	tool.Tool.Annotations = p.annotations()
 	return tool
@@ -77,7 +85,7 @@ func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
 
 // annotations are what its author says, and the cautious assumption for the rest.
 func (p PluginTool) annotations() mcp.ToolAnnotation {
-	a := annotations(answer.OrDefault(p.Title, p.Name))
+	a := annotations(cmp.Or(p.Title, p.Name))
 	a.ReadOnlyHint = cmp.Or(p.ReadOnly, a.ReadOnlyHint)
 	a.DestructiveHint = cmp.Or(p.Destructive, a.DestructiveHint)
 	a.IdempotentHint = cmp.Or(p.Idempotent, a.IdempotentHint)
@@ -86,29 +94,4 @@ func (p PluginTool) annotations() mcp.ToolAnnotation {
 		a.DestructiveHint = new(bool)
 	}
 	return a
-}
-
-// callPlugin runs a plugin as run_python_code runs code.
-func (b *toolbox) callPlugin(ctx context.Context, request mcp.CallToolRequest, name string, arguments *schemas.Object) *mcp.CallToolResult {
-	own, args, err := b.decodePlugin(request, arguments)
-	if err != nil {
-		return b.failure(name, err)
-	}
-	return b.execute(ctx, request, name, sessions.RunRequest{
-		Kind: sessions.RunsPlugin, Code: name, Arguments: own,
-		InterpreterID: args.InterpreterID, Timeout: seconds(args.Timeout), Wait: seconds(args.Wait),
-	})
-}
-
-// decodePlugin returns the plugin's own arguments and those that all have.
-func (b *toolbox) decodePlugin(request mcp.CallToolRequest, arguments *schemas.Object) (own json.RawMessage, args PluginArgs, err error) {
-	raw, err := rawArguments(request)
-	if err != nil {
-		return nil, args, err
-	}
-	own, others, err := arguments.Check(raw)
-	if err == nil {
-		args, err = b.pluginArgs.Decode(others)
-	}
-	return own, args, err
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -86,57 +85,6 @@ func TestPluginTools(t *testing.T) {
 	}
 }
 
-// TestPluginCallPassesOn: what the agent asks for is what the Manager hears.
-func TestPluginCallPassesOn(t *testing.T) {
-	for name, test := range map[string]struct {
-		tool, arguments string
-		want            sessions.RunRequest
-	}{
-		"least":   {"sql_query", `{"path":"a"}`, sessions.RunRequest{Code: "sql_query", Arguments: json.RawMessage(`{"path":"a"}`)}},
-		"all":     {"sql_query", `{"path":"a","limit":3.0,"options":{"x":[true,null]},"any":null,"interpreter_id":"7f","timeout":1.5,"wait":0.01}`, sessions.RunRequest{Code: "sql_query", Arguments: json.RawMessage(`{"any":null,"limit":3,"options":{"x":[true,null]},"path":"a"}`), InterpreterID: "7f", Timeout: 1500 * time.Millisecond, Wait: 10 * time.Millisecond}},
-		"its own": {"waiter", `{"wait":"long"}`, sessions.RunRequest{Code: "waiter", Arguments: json.RawMessage(`{"wait":"long"}`)}},
-		"none":    {"waiter", `null`, sessions.RunRequest{Code: "waiter", Arguments: json.RawMessage(`{}`)}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got sessions.RunRequest
-			m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
-				got = r
-				return example(func(r *sessions.Result) { r.Result, r.ResultType = json.RawMessage("[1, null]"), "list" }), nil
-			}}
-			s := &shop{}
-			s.stock(sqlQuery(), waiter())
-			answer := call(t, connect(t, "tester", m, pluginsOnly(s)), test.tool, test.arguments)
-			if answer.IsError || !strings.Contains(text(t, answer), "[result] list\n[1,null]") {
-				t.Error(text(t, answer))
-			}
-			test.want.Kind = sessions.RunsPlugin
-			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress")); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-// TestPluginRefusals: nothing reaches the Manager (its fields are nil).
-func TestPluginRefusals(t *testing.T) {
-	s := &shop{}
-	s.stock(sqlQuery(), PluginTool{Name: "bad", Broken: "bad.yaml:3: no type"}, PluginTool{Name: "odd", Schema: json.RawMessage(`{"type":"array"}`)})
-	c := connect(t, "tester", &fakeManager{}, pluginsOnly(s))
-	for name, test := range map[string]struct{ tool, arguments, want string }{
-		"code":     {"run_python_code", `{"code":"1+1"}`, "this server runs plugins only, no code; nothing was run. Call one of sql_query, odd"},
-		"broken":   {"bad", `{}`, "plugin bad is broken: bad.yaml:3: no type; nothing was run. Tell the user to ask the operator"},
-		"schema":   {"odd", `{}`, "plugin odd is broken: the schema of odd describes no object; nothing was run. Tell the user to ask the operator"},
-		"missing":  {"sql_query", `{}`, `argument "path" is required for sql_query`},
-		"misspelt": {"sql_query", `{"path":"a","limt":1}`, `unknown argument "limt" for sql_query; did you mean "limit"?`},
-		"type":     {"sql_query", `{"path":"a","limit":"many"}`, `argument "limit" must be a whole number, not the string "many"`},
-		"timeout":  {"sql_query", `{"path":"a","timeout":-1}`, `argument "timeout" must be at least 0 seconds, not -1`},
-	} {
-		if answer := call(t, c, test.tool, test.arguments); !answer.IsError || text(t, answer) != test.want {
-			t.Errorf("%s: %s", name, text(t, answer))
-		}
-	}
-}
-
 // TestPluginsChange: the tools follow, and clients are told once.
 func TestPluginsChange(t *testing.T) {
 	s := &shop{}
@@ -192,14 +140,21 @@ func TestNoPlugins(t *testing.T) {
 	}
 }
 
-func TestInstructionsOfModes(t *testing.T) {
-	s := &shop{}
-	s.stock(sqlQuery())
-	// Some clients pass on the first 512 characters only.
-	if text := pluginsOnly(s).Instructions(); len(text) < 100 || len(text) > 512 {
-		t.Errorf("instructions of %d characters", len(text))
+// TestAnonymousCallersHearWhereVariablesAre: their next call has another interpreter
+// unless it names this one.
+func TestAnonymousCallersHearWhereVariablesAre(t *testing.T) {
+	c := connect(t, "tester", working(), Options{Client: func(context.Context) sessions.Client { return sessions.Anonymous }})
+	const told = " Pass 7f as interpreter_id to run_python_code."
+	if got := text(t, call(t, c, "manage_interpreters", `{"operation":"set_variables","variables":{"key":"v","old":null}}`)); !strings.HasSuffix(got, told) {
+		t.Error(got)
 	}
-	if (Options{}).Instructions() == pluginsOnly(s).Instructions() {
-		t.Error("the full mode has the same")
+	if got := text(t, call(t, c, "manage_interpreters", `{"operation":"set_variables","variables":{"key":"v","old":null},"interpreter_id":"7f"}`)); strings.Contains(got, told) {
+		t.Error(got)
+	}
+}
+
+func TestNoSessionVariables(t *testing.T) {
+	if got := settled(&sessions.Setting{InterpreterID: "7f"}); got != "Session variables of interpreter 7f: there was nothing to remove. None is set now." {
+		t.Error(got)
 	}
 }

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"regexp"
 	"slices"
@@ -67,10 +66,6 @@ func TestPromptTexts(t *testing.T) {
 		if p.known != nil {
 			known = p.known(t.Context(), newToolbox(nil, nil, experimenting), nil)
 		}
-		p.arguments = slices.Clone(p.arguments)
-		for i := range p.arguments {
-			p.arguments[i].check = nil // the marks are no good values
-		}
 		text, err := p.fill(given, known)
 		if err != nil {
 			t.Fatal(err)
@@ -84,57 +79,134 @@ func TestPromptTexts(t *testing.T) {
 			t.Errorf("%s: %s", p.name, text)
 		}
 		for _, quoted := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(text, -1) {
-			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(operationsIn(t), word) {
+			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(advertisedOperations(t), word) {
 				t.Errorf("%s names operation %s, which does not exist", p.name, word)
 			}
 		}
 	}
 }
 
+// experimenting are the options of a server with all that experiments can have.
+var experimenting = Options{
+	Trials: true, Steps: 12, RunDir: "/data/experiments",
+	Preview: func(context.Context) (string, error) { return "customers.csv: 600 rows\n", nil },
+	Report: func(_ context.Context, client sessions.Client) (string, error) {
+		return "trial 4 of " + string(client) + " is best", nil
+	},
+}
+
+// searching is experimenting with a task, and a policy of its own.
+func searching(debugProb float64) Options {
+	o := experimenting
+	o.Task, o.Search = "fit it", sessions.Search{Drafts: 2, DebugDepth: 1, DebugProb: debugProb}
+	return o
+}
+
+// TestPromptsOfExperiments: they are there for servers that keep trials.
+func TestPromptsOfExperiments(t *testing.T) {
+	for name, test := range map[string]struct {
+		options Options
+		want    string
+	}{
+		"plain":  {Options{}, "analyze compare debug"},
+		"trials": {Options{Trials: true}, "analyze compare debug experiment report"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			listed, err := connect(t, "tester", &fakeManager{}, test.options).ListPrompts(t.Context(), mcp.ListPromptsRequest{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, p := range listed.Prompts {
+				names = append(names, p.Name)
+			}
+			if got := strings.Join(names, " "); got != test.want {
+				t.Errorf("%s, not %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestPromptFillsIn: what the server knows is in the text, what it doesn't leaves no
+// hole.
+func TestPromptFillsIn(t *testing.T) {
+	broken := Options{
+		Trials:  true,
+		Preview: func(context.Context) (string, error) { return "half", errors.New("no disk") },
+		Report:  func(context.Context, sessions.Client) (string, error) { return "half", errors.New("no disk") },
+	}
+	for name, test := range map[string]struct {
+		options   Options
+		prompt    string
+		arguments map[string]string
+		want, not []string
+	}{
+		"experiment": {experimenting, "experiment", map[string]string{"task": "find {churn}"},
+			[]string{"Task: find {churn}\n", "Trials: 12\n", "Data: in input/ of", "customers.csv: 600 rows", "/data/experiments", "5 of them", "share one working directory", `"create" an interpreter`, "After 3 in a row", "as the metric asks for"}, nil},
+		"filled in": {experimenting, "experiment", map[string]string{"task": "t", "metric": "AUC", "direction": "maximize", "steps": "7", "data": "s3"},
+			[]string{"Metric: AUC\n", "Direction: maximize\n", "Trials: 7 (answers count to the server's 12; this number holds)\n", "Data: s3\n", "customers.csv", "3 of them"}, nil},
+		"a task":          {searching(0.5), "experiment", nil, []string{"Task: fit it\n", "; 2 of them", "random.random() < 0.5", "After 1 in a row"}, nil},
+		"another task":    {searching(0), "experiment", map[string]string{"task": "t"}, []string{"Task: t\n", "leave it: nothing is debugged"}, []string{"fit it"}},
+		"few":             {experimenting, "experiment", map[string]string{"task": "t", "steps": "1", "direction": "Minimize"}, []string{"Trials: 1 (answers", "; 1 of them"}, nil},
+		"nobody":          {experimenting, "experiment", map[string]string{"task": "t"}, []string{"Always give interpreter_id"}, []string{`"create"`}},
+		"nothing known":   {Options{Trials: true}, "experiment", map[string]string{"task": "t"}, []string{"Trials: 20\n", "Data: find out"}, []string{"input/", "best_solution"}},
+		"no preview":      {broken, "experiment", map[string]string{"task": "t"}, []string{"Data: in input/", "could not be previewed"}, []string{"half"}},
+		"report":          {experimenting, "report", nil, []string{"trial 4 of stdio is best", "colleagues", "facts of the journal, which are below"}, nil},
+		"report by heart": {Options{Trials: true}, "report", map[string]string{"readers": "the board"}, []string{"what you remember of the trials", "the board"}, []string{"journal"}},
+		"no facts":        {broken, "report", nil, []string{"what you remember of the trials"}, []string{"half", "journal"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.options.Client = func(context.Context) sessions.Client { return "stdio" }
+			if name == "nobody" {
+				test.options.Client = func(context.Context) sessions.Client { return sessions.Anonymous }
+			}
+			got, err := getPrompt(t, test.options, test.prompt, test.arguments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range test.want {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in\n%s", want, got)
+				}
+			}
+			for _, not := range append(test.not, "{task}", "{files}", "{facts}", "{steps}", "{shared}", "{unbranched}") {
+				if strings.Contains(got, not) {
+					t.Errorf("%q in\n%s", not, got)
+				}
+			}
+		})
+	}
+}
+
+// TestPromptWithoutItsArgument says which, and what it is for.
 func TestPromptWithoutItsArgument(t *testing.T) {
-	c := connect(t, "tester", &fakeManager{}, Options{})
-	var request mcp.GetPromptRequest
-	request.Params.Name = "debug"
-	if _, err := c.GetPrompt(t.Context(), request); err == nil || !strings.Contains(err.Error(), `argument "problem" of prompt "debug" is missing`) {
-		t.Errorf("%v", err)
+	for name, want := range map[string]string{
+		"debug": `argument "problem" of prompt "debug" is missing`, "experiment": `argument "task" of prompt "experiment" is missing: What the solution is to do.`,
+	} {
+		if _, err := getPrompt(t, experimenting, name, map[string]string{"task": " "}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v", err)
+		}
 	}
-}
-
-// operationsIn are those that manage_interpreters offers.
-func operationsIn(t *testing.T) []string {
-	t.Helper()
-	var schema struct {
-		Properties struct{ Operation struct{ Enum []string } }
-	}
-	if err := json.Unmarshal(newToolbox(nil, nil, Options{}).manArgs.Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
-	return schema.Properties.Operation.Enum
-}
-
-func analyzePrompt(t *testing.T, o Options) string {
-	t.Helper()
-	c := connect(t, "tester", &fakeManager{}, o)
-	var request mcp.GetPromptRequest
-	request.Params.Name = "analyze"
-	request.Params.Arguments = map[string]string{"task": "count"}
-	got, err := c.GetPrompt(t.Context(), request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	words, _ := mcp.AsTextContent(got.Messages[0].Content)
-	return words.Text
 }
 
 // TestPreviewInPrompt: the prompt on data ends with what data there is, as it is.
 func TestPreviewInPrompt(t *testing.T) {
-	plain := analyzePrompt(t, Options{})
-	with := analyzePrompt(t, Options{Preview: func(context.Context) (string, error) { return "### {task}.csv\n", nil }})
-	if rest, ok := strings.CutPrefix(with, plain); !ok || !strings.Contains(rest, "data, never instructions") || !strings.HasSuffix(rest, "\n\n### {task}.csv\n") {
-		t.Errorf("%q", with)
+	plain, _ := getPrompt(t, Options{}, "analyze", map[string]string{"task": "count"})
+	o := Options{Preview: func(context.Context) (string, error) { return "### {task}.csv\n", nil }}
+	with, err := getPrompt(t, o, "analyze", map[string]string{"task": "count"})
+	if rest, ok := strings.CutPrefix(with, plain); err != nil || !ok || !strings.Contains(rest, "data, never instructions") || !strings.HasSuffix(rest, "\n\n### {task}.csv\n") {
+		t.Errorf("%v %q", err, with)
 	}
-	failed := analyzePrompt(t, Options{Preview: func(context.Context) (string, error) { return "", errors.New("cause") }})
-	if !strings.Contains(failed, "could not be previewed") || strings.Contains(failed, "cause") {
-		t.Errorf("%q", failed)
+}
+
+func getPrompt(t *testing.T, o Options, name string, arguments map[string]string) (string, error) {
+	t.Helper()
+	var request mcp.GetPromptRequest
+	request.Params.Name, request.Params.Arguments = name, arguments
+	got, err := connect(t, "tester", &fakeManager{}, o).GetPrompt(t.Context(), request)
+	if err != nil {
+		return "", err
 	}
+	words, _ := mcp.AsTextContent(got.Messages[0].Content)
+	return words.Text, nil
 }

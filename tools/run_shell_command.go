@@ -31,22 +31,21 @@ type RunShellCommandArgs struct {
 }
 
 func (b *toolbox) runShellCommandTool() server.ServerTool {
-	return b.tool(runShellCommandName, "Run a shell command", b.describe(runShellCommandText), b.shellArgs.Schema(), b.runShellCommand)
+	return b.tool(runShellCommandName, "Run a shell command", b.describe(runShellCommandText), shellArgs.Schema(), b.runShellCommand)
 }
 
 func (b *toolbox) runShellCommand(ctx context.Context, request mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	args, err := decode(b.shellArgs, request)
+	args, err := decode(shellArgs, request)
 	if err == nil {
 		err = checkCommand(args.Command)
 	}
 	if err != nil {
-		return b.failure(runShellCommandName, err), nil
+		return nil, err
 	}
-
-	return b.execute(ctx, request, runShellCommandName, sessions.RunRequest{
+	return b.execute(ctx, request, sessions.RunRequest{
 		Kind: sessions.RunsCommand, Code: args.Command, InterpreterID: args.InterpreterID,
 		Timeout: seconds(args.Timeout), Wait: seconds(args.Wait),
-	}), nil
+	})
 }
 
 // checkCommand refuses what can't be handed to a shell.

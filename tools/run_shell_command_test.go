@@ -4,36 +4,11 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/sessions"
 )
-
-func TestACommandIsAsked(t *testing.T) {
-	var asked sessions.RunRequest
-	m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
-		asked = r
-		return example(func(r *sessions.Result) {
-			r.Kind, r.Status, r.ExitCode, r.Stdout = sessions.RunsCommand, sessions.StatusError, exit(3), "a\n"
-		}), nil
-	}}
-	c := connect(t, "tester", m, Options{Mode: ModeCLIOnly})
-	answer := call(t, c, "run_shell_command", `{"command": "echo a; exit 3", "interpreter_id": "x", "timeout": 2, "wait":0.01}`)
-	want := sessions.RunRequest{Kind: sessions.RunsCommand, Code: "echo a; exit 3", InterpreterID: "x", Timeout: 2 * time.Second, Wait: 10 * time.Millisecond}
-	if diff := cmp.Diff(want, asked, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking")); diff != "" {
-		t.Error(diff)
-	}
-	if got := text(t, answer); answer.IsError || !strings.HasPrefix(got, "a\n[exit code] 3") {
-		t.Error(got)
-	}
-	if record, _ := answer.StructuredContent.(map[string]any); record["exit_code"] != 3.0 || record["status"] != "error" {
-		t.Errorf("%v", answer.StructuredContent)
-	}
-}
 
 func TestCommandsThatAreRefused(t *testing.T) {
 	c := connect(t, "tester", &fakeManager{}, Options{Mode: ModeCLIOnly})

@@ -3,6 +3,7 @@ package tools
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -20,6 +21,7 @@ const (
 	valueRoom     = 8000 // that the values share
 	leastValue    = 60   // that each value has
 	mostValue     = 500  // at most; the worker makes no more
+	longestCell   = 60   // of a name, and of a type
 	nameColumn    = 24   // as far as columns are aligned
 	typeColumn    = 32
 	lineOfNames   = 800 // for functions, classes and imports, each
@@ -49,27 +51,11 @@ func (m match) fits(text string) bool {
 	return ok && err == nil
 }
 
-// found is what of a namespace is to be listed.
-type found struct {
-	sessions.Namespace
-	match
-	all int // variables, those that don't match among them
-}
-
-// of returns what matches.
-func (m match) of(all sessions.Namespace) found {
-	f := found{Namespace: all, match: m, all: len(all.Variables) + all.LeftOut}
-	if m.pattern == "" {
-		return f
-	}
-	f.Variables = nil
-	for _, v := range all.Variables {
-		if m.fits(v.Name) || m.fits(v.Type) {
-			f.Variables = append(f.Variables, v)
-		}
-	}
-	f.Functions, f.Classes, f.Imports = m.names(all.Functions), m.names(all.Classes), m.names(all.Imports)
-	return f
+// of returns what of a namespace matches.
+func (m match) of(n sessions.Namespace) sessions.Namespace {
+	n.Variables = slices.DeleteFunc(slices.Clone(n.Variables), func(v sessions.Variable) bool { return !m.fits(v.Name) && !m.fits(v.Type) })
+	n.Functions, n.Classes, n.Imports = m.names(n.Functions), m.names(n.Classes), m.names(n.Imports)
+	return n
 }
 
 // names returns those of which what comes before a bracket matches.
@@ -83,96 +69,111 @@ func (m match) names(all []string) (some []string) {
 	return some
 }
 
-// described lists a namespace, one variable a line, as many as the budget has
+// described lists what matches of a namespace, one variable a line, as many as the budget has
 // room for.
-func described(f found, remarks []string, budget int) reply {
-	heads := make([]string, 0, min(len(f.Variables), mostVariables))
-	for _, v := range f.Variables[:cap(heads)] {
-		heads = append(heads, variableHead(v))
-	}
-	alignColumns(heads)
+func described(all sessions.Namespace, m match, remarks []string, budget int) reply {
+	found := m.of(all)
 	others := answer.Sections(
-		lineOf("functions", f.Functions), lineOf("classes", f.Classes), lineOf("imports", f.Imports))
-	room := budget - utf8.RuneCountInString(others) - 300 // the first line, and the one about the rest
-	share := min(max(valueRoom/max(len(heads), 1), leastValue), mostValue)
-	var lines []string
-	for i, head := range heads {
-		line := strings.TrimRight(head+valueOf(f.Variables[i], share), " ")
-		if room -= utf8.RuneCountInString(line) + 1; room < 0 && i > 0 {
-			break
-		}
-		lines = append(lines, line)
-	}
-	record := f.record(len(lines))
-	text := answer.Sections(f.title(), strings.Join(lines, "\n"), f.rest(len(lines)), others, notes(remarks))
-	if len(remarks) > 0 {
-		record["notes"] = remarks
-	}
-	return reply{text, record}
-}
+		lineOf("functions", found.Functions), lineOf("classes", found.Classes), lineOf("imports", found.Imports))
+	lines := variableLines(found.Variables, budget-utf8.RuneCountInString(others)-300) // the first line, and those about the rest
 
-func (f found) record(shown int) map[string]any {
-	record := map[string]any{"variables": append([]sessions.Variable{}, f.Variables[:shown]...)}
-	for key, names := range map[string][]string{"functions": f.Functions, "classes": f.Classes, "imports": f.Imports} {
+	total, looked := len(all.Variables)+all.LeftOut, len(all.Variables)
+	left := len(found.Variables) - len(lines)
+	title := phrase.Count(total, "variable") + ":"
+	switch {
+	case total == 0:
+		title = "No variables are defined."
+	case m.pattern == "":
+		left += all.LeftOut
+	case len(found.Variables) == 0:
+		title = fmt.Sprintf("None of %s matches %q.", phrase.Count(total, "variable"), answer.Clip(m.asked, 60))
+	default:
+		title = fmt.Sprintf("%d of %s", len(found.Variables), title)
+	}
+	var rest, unseen string
+	if left > 0 {
+		rest = fmt.Sprintf("[%s more left out; narrow the list with match, or look them up with code]", humanize.Comma(int64(left)))
+	}
+	if m.pattern != "" && looked < total {
+		unseen = fmt.Sprintf("[of %s only the first %s were looked at]", phrase.Count(total, "variable"), humanize.Comma(int64(looked)))
+	}
+
+	record := map[string]any{"variables": append([]sessions.Variable{}, found.Variables[:len(lines)]...)}
+	for key, names := range map[string][]string{"functions": found.Functions, "classes": found.Classes, "imports": found.Imports, "notes": remarks} {
 		if len(names) > 0 {
 			record[key] = names
 		}
 	}
-	if left := f.left(shown); left > 0 {
+	if left > 0 {
 		record["left_out"] = left
 	}
-	return record
+	return reply{answer.Sections(title, strings.Join(lines, "\n"), rest, unseen, others, answer.NoteLines(remarks)), record}
 }
 
-// left is how many variables are not listed.
-func (f found) left(shown int) int {
-	if f.pattern != "" {
-		return len(f.Variables) - shown
+// variableLines describes as many variables as fit into room characters, one at least, in
+// columns, of which one that is empty has no width.
+func variableLines(variables []sessions.Variable, room int) (lines []string) {
+	variables = variables[:min(len(variables), mostVariables)]
+	share := min(max(valueRoom/max(len(variables), 1), leastValue), mostValue)
+	rows := make([][]string, len(variables))
+	for i, v := range variables {
+		rows[i] = []string{cell(v.Name), kindOf(v), sizeOf(v), valueOf(v, share)}
 	}
-	return f.all - shown
-}
-
-func (f found) title() string {
-	switch {
-	case f.all == 0:
-		return "No variables are defined."
-	case f.pattern != "" && len(f.Variables) == 0:
-		if f.LeftOut > 0 {
-			return fmt.Sprintf("None of the first %s of %s matches %q.", humanize.Comma(int64(f.all-f.LeftOut)), phrase.Count(f.all, "variable"), answer.Clip(f.asked, 60))
+	for _, line := range aligned(rows) {
+		if room -= utf8.RuneCountInString(line) + 1; room < 0 && len(lines) > 0 {
+			break
 		}
-		return fmt.Sprintf("None of %s matches %q.", phrase.Count(f.all, "variable"), answer.Clip(f.asked, 60))
-	case f.pattern != "":
-		return fmt.Sprintf("%d of %s:", len(f.Variables), phrase.Count(f.all, "variable"))
+		lines = append(lines, line)
 	}
-	return phrase.Count(f.all, "variable") + ":"
+	return lines
 }
 
-// rest tells of what is not listed, and how to see it.
-func (f found) rest(shown int) string {
-	var parts []string
-	if left := f.left(shown); left > 0 {
-		parts = append(parts, fmt.Sprintf("[%s more left out; narrow the list with match, or look them up with code]", humanize.Comma(int64(left))))
+// aligned puts cells into columns as far as few long entries let them: what pads each line to
+// the longest of all is paid for by what there is no room for.
+func aligned(rows [][]string) (lines []string) {
+	most := []int{nameColumn, typeColumn}
+	widths := make([]int, len(most)+1)
+	for _, row := range rows {
+		for i := range widths {
+			if n := utf8.RuneCountInString(row[i]); i == len(most) || n <= most[i] {
+				widths[i] = max(widths[i], n)
+			}
+		}
 	}
-	if f.pattern != "" && f.LeftOut > 0 {
-		parts = append(parts, fmt.Sprintf("[of %s only the first %s were looked at]", phrase.Count(f.all, "variable"), humanize.Comma(int64(f.all-f.LeftOut))))
+	for _, row := range rows {
+		var line strings.Builder
+		for i, text := range row {
+			line.WriteString(text)
+			if i < len(widths) && (widths[i] > 0 || text != "") {
+				line.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(text))+2))
+			}
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
 	}
-	return strings.Join(parts, "\n")
+	return lines
 }
 
-// variableHead has the columns before the value, with tabs between.
-func variableHead(v sessions.Variable) string {
-	kind := answer.Clip(answer.OneLine(v.Type), 80)
-	switch {
+// cell is a name or a type, which may be any text.
+func cell(text string) string { return answer.Clip(answer.OneLine(text), longestCell) }
+
+func kindOf(v sessions.Variable) string {
+	switch kind := cell(v.Type); {
+	case len(v.Shape) == 1:
+		return fmt.Sprintf("%s (%d,)", kind, v.Shape[0])
 	case v.Shape != nil:
-		kind += " " + dimensions(v.Shape)
+		return kind + " (" + strings.Trim(strings.ReplaceAll(fmt.Sprint(v.Shape), " ", ", "), "[]") + ")"
 	case v.Length != nil:
-		kind += " len " + humanize.Comma(int64(*v.Length))
+		return kind + " len " + humanize.Comma(int64(*v.Length))
+	default:
+		return kind
 	}
-	size := ""
-	if v.Size >= humanize.KiByte { // of small values it would be noise
-		size = humanize.IBytes(uint64(v.Size))
+}
+
+func sizeOf(v sessions.Variable) string {
+	if v.Size < humanize.KiByte { // of small values it would be noise
+		return ""
 	}
-	return answer.Clip(answer.OneLine(v.Name), 100) + "\t" + kind + "\t" + size
+	return humanize.IBytes(uint64(v.Size))
 }
 
 // valueOf is what a variable holds, or begins with. What a type and its extent
@@ -185,61 +186,18 @@ func valueOf(v sessions.Variable, share int) string {
 	return answer.Clip(value, share)
 }
 
-// alignColumns puts spaces in the place of tabs, so that columns stand below each
-// other as far as few long entries let them. A column that is empty has no width.
-func alignColumns(rows []string) {
-	most := [2]int{nameColumn, typeColumn}
-	var widths [3]int
-	for _, row := range rows {
-		for i, cell := range strings.Split(row, "\t") {
-			if n := utf8.RuneCountInString(cell); i == len(most) || n <= most[i] {
-				widths[i] = max(widths[i], n)
-			}
-		}
-	}
-	for r, row := range rows {
-		var b strings.Builder
-		for i, cell := range strings.Split(row, "\t") {
-			if widths[i] == 0 && cell == "" {
-				continue
-			}
-			b.WriteString(cell)
-			b.WriteString(strings.Repeat(" ", max(0, widths[i]-utf8.RuneCountInString(cell))+2))
-		}
-		rows[r] = b.String()
-	}
-}
-
-// lineOf lists names after a label.
+// lineOf lists names after a label, the first in any case.
 func lineOf(label string, names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	text, shown := label+": ", 0
-	for i, name := range names {
-		name = answer.OneLine(name)
-		if i > 0 {
-			name = ", " + name
+	text := label + ": " + answer.Clip(answer.OneLine(names[0]), lineOfNames)
+	for i, name := range names[1:] {
+		name = ", " + answer.OneLine(name)
+		if utf8.RuneCountInString(text)+utf8.RuneCountInString(name) > lineOfNames {
+			return text + fmt.Sprintf(" and %d more", len(names)-i-1)
 		}
-		if i > 0 && utf8.RuneCountInString(text)+utf8.RuneCountInString(name) > lineOfNames {
-			break
-		}
-		text += answer.Clip(name, lineOfNames)
-		shown++
-	}
-	if left := len(names) - shown; left > 0 {
-		text += fmt.Sprintf(" and %d more", left)
+		text += name
 	}
 	return text
-}
-
-func dimensions(shape []int) string {
-	parts := make([]string, len(shape))
-	for i, n := range shape {
-		parts[i] = fmt.Sprint(n)
-	}
-	if len(parts) == 1 {
-		return "(" + parts[0] + ",)"
-	}
-	return "(" + strings.Join(parts, ", ") + ")"
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -18,7 +16,7 @@ type step struct {
 	stdout, stderr string
 	change         func(*state)      // what it does to the variables
 	files          map[string]string // what it writes, which no crash takes back
-	added          []string          // what the record must name as added, if not nil
+	added          []string          // what the record must name as added, and nothing else, if not nil
 	changed        []string          // what it must name as changed, beside others
 	variable       string            // result_var_name
 	result         string            // its value as JSON
@@ -26,18 +24,12 @@ type step struct {
 	slow           bool // may take longer than a short time limit
 }
 
-// then is the step with more code after it, in the same call.
+// then is the step with more code after it, in the same call, that keeps it from
+// ending well, or from telling what it changed.
 func (t step) then(code string) step {
 	t.code += "\n" + code
-	t.added, t.changed = nil, nil
+	t.added, t.changed, t.variable, t.result = nil, nil, "", ""
 	return t
-}
-
-// call is how a step is called.
-type call struct {
-	timeout float64 // seconds; 0 is the server's default
-	wait    *float64
-	reset   bool
 }
 
 // want is what the answer to a step must be.
@@ -51,7 +43,17 @@ type want struct {
 	lost string
 }
 
-func (s *session) arguments(t step, c call) arguments {
+var (
+	fine        = want{status: "ok"}
+	interrupted = want{status: "interrupted", excType: "KeyboardInterrupt"}
+)
+
+// crash is the want of a step whose process dies.
+func crash(reason string) want {
+	return want{status: "crashed", excType: "InterpreterCrash", dies: reason}
+}
+
+func (s *session) arguments(t step, more arguments) arguments {
 	args := arguments{"code": t.code}
 	if s.id != "" {
 		args["interpreter_id"] = s.id
@@ -59,101 +61,85 @@ func (s *session) arguments(t step, c call) arguments {
 	if t.variable != "" {
 		args["result_var_name"] = t.variable
 	}
-	if c.timeout > 0 {
-		args["timeout"] = c.timeout
-	}
-	if c.wait != nil {
-		args["wait"] = *c.wait
-	}
-	if c.reset {
-		args["reset"] = true
-	}
+	maps.Copy(args, more)
 	return args
 }
 
 // ok runs a step that must come to its end.
-func (s *session) ok(ctx context.Context, t step) error {
-	_, err := s.run(ctx, t, want{status: "ok"})
-	return err
-}
+func (s *session) ok(t step) { s.run(t, nil, fine) }
 
 // run runs a step and compares the answer with the model, which follows.
-func (s *session) run(ctx context.Context, t step, w want) (answer, error) {
-	return s.runAs(ctx, t, call{}, w)
-}
-
-func (s *session) runAs(ctx context.Context, t step, c call, w want) (answer, error) {
-	a, err := s.send(ctx, runTool, s.arguments(t, c))
-	if err != nil {
-		return a, err
-	}
-	if c.reset {
+func (s *session) run(t step, more arguments, w want) answer {
+	a := s.send(runTool, s.arguments(t, more))
+	if more["reset"] == true {
 		s.model.restart()
 	}
-	return a, s.judge(a, t, w)
+	s.judge(a, t, w)
+	return a
 }
 
 // judge compares the last answer of an execution with what it must be, and has
 // the model follow.
-func (s *session) judge(a answer, t step, w want) error {
+func (s *session) judge(a answer, t step, w want) {
 	if a.refused {
-		return s.wrong("the call was refused: %s", a.text)
+		failf("the call was refused: %s", a.text)
 	}
 	if s.id == "" {
 		s.id = a.record.InterpreterID
 	}
 	s.model.executions++
-	err := errors.Join(
+	if late := a.record.Execution - s.model.executions; late > 0 && late <= s.model.slack {
+		s.model.executions, s.model.slack = a.record.Execution, s.model.slack-late
+	}
+	maps.Copy(s.model.files, t.files)
+	fail(
 		same("interpreter_id", a.record.InterpreterID, s.id),
 		same("execution", a.record.Execution, s.model.executions),
 		same("status", a.record.Status, w.status),
 		same("success", a.record.Success, w.status == "ok"),
 		same("exc_type", a.record.ExcType, w.excType),
-		sameOutput(a.record, t.stdout),
+		s.sameOutput(a, t.stdout),
 		same("stderr", a.record.Stderr, t.stderr),
 		same("the number of figures", len(a.record.Figures), t.figures),
 		same("the number of images", a.images, t.figures),
 		sameResult(a.record.Result, t.result),
-		sameAdded(a.record.Changes, t.added),
-		hasChanged(a.record.Changes, t.changed),
+		sameChanges(a.record.Changes, t),
+		s.judgeRestart(a.record, t, w),
 	)
-	maps.Copy(s.model.files, t.files)
-	return s.blame(errors.Join(err, s.judgeRestart(a, t, w)))
 }
 
 // judgeRestart compares what the answer says of the process and its state.
-func (s *session) judgeRestart(a answer, t step, w want) error {
+func (s *session) judgeRestart(r record, t step, w want) error {
 	var wrong error
-	reason, restored, before := "", true, s.model.died != nil && w.dies == ""
-	if died := s.model.died; died != nil {
-		reason, restored = "between two calls", died.restored
-		s.model.died = nil
-	}
-	switch {
-	case w.dies == "":
+	reason, restored, died := w.dies, true, s.model.died
+	s.model.died = nil
+	if w.dies != "" {
+		restored, wrong = s.model.dies(r, w.lost != "")
+	} else {
 		s.model.finished(t.change)
-	default:
-		reason = w.dies
-		restored, wrong = s.model.dies(a.record, w.lost != "")
+		if died != nil {
+			reason, restored = "between two calls", *died
+		}
 	}
+	recoverable := sameFlag("recoverable", r.Recoverable, s.model.recoverable())
 	if reason == "" {
 		return errors.Join(
-			same("interpreter_restarted", a.record.InterpreterRestarted, false),
-			same("restart_reason", a.record.RestartReason, ""),
-			same("restarted_before_run", a.record.RestartedBeforeRun, false),
-			same("state_restored is absent", a.record.StateRestored == nil, true),
-			s.judgeRecoverable(a),
+			recoverable,
+			same("interpreter_restarted", r.InterpreterRestarted, false),
+			same("restart_reason", r.RestartReason, ""),
+			same("restarted_before_run", r.RestartedBeforeRun, false),
+			same("state_restored is absent", r.StateRestored == nil, true),
 		)
 	}
 	err := errors.Join(
 		wrong,
-		same("interpreter_restarted", a.record.InterpreterRestarted, true),
-		same("restarted_before_run", a.record.RestartedBeforeRun, before),
-		s.judgeReason(a.record.RestartReason, reason),
-		sameFlag("state_restored", a.record.StateRestored, restored),
-		s.judgeRecoverable(a),
+		recoverable,
+		same("interpreter_restarted", r.InterpreterRestarted, true),
+		same("restarted_before_run", r.RestartedBeforeRun, w.dies == ""),
+		s.judgeReason(r.RestartReason, reason),
+		sameFlag("state_restored", r.StateRestored, restored),
 	)
-	if notes := strings.Join(a.record.Notes, "\n"); !restored && s.model.forks {
+	if notes := strings.Join(r.Notes, "\n"); !restored && s.model.forks {
 		err = errors.Join(err, contains("the notes", notes, "could not be brought back"))
 		if !s.model.burst || !strings.Contains(notes, "--copy-share") {
 			err = errors.Join(err, contains("the notes", notes, w.lost))
@@ -172,31 +158,6 @@ func (s *session) judgeReason(got, part string) error {
 	return contains("restart_reason", got, part)
 }
 
-func (s *session) judgeRecoverable(a answer) error {
-	return sameFlag("recoverable", a.record.Recoverable, s.model.recoverable())
-}
-
-func same[T comparable](what string, got, want T) error {
-	if got == want {
-		return nil
-	}
-	return fmt.Errorf("%s is %s, not %s", what, shorten(fmt.Sprintf("%#v", got)), shorten(fmt.Sprintf("%#v", want)))
-}
-
-func sameFlag(what string, got *bool, want bool) error {
-	if got == nil {
-		return fmt.Errorf("%s is absent, not %t", what, want)
-	}
-	return same(what, *got, want)
-}
-
-func contains(what, got, part string) error {
-	if strings.Contains(got, part) {
-		return nil
-	}
-	return fmt.Errorf("%s is %q, which doesn't have %q", what, got, part)
-}
-
 func sameResult(got json.RawMessage, want string) error {
 	if want == "" {
 		return same("result", string(got), "")
@@ -208,41 +169,39 @@ func sameResult(got json.RawMessage, want string) error {
 	return same("result", fmt.Sprint(g), fmt.Sprint(w))
 }
 
-func sameAdded(got *changes, want []string) error {
-	switch {
-	case want == nil:
-		return nil
-	case got == nil:
-		return fmt.Errorf("variables is absent; %v should have been added", want)
-	case !slices.Equal(got.Added, want) || len(got.Changed)+len(got.Removed) > 0:
-		return fmt.Errorf("variables is %+v; only %v should have been added", *got, want)
+func sameChanges(got *changes, t step) error {
+	if got == nil {
+		got = &changes{}
 	}
-	return nil
-}
-
-func hasChanged(got *changes, want []string) error {
-	for _, name := range want {
-		if got == nil || !slices.Contains(got.Changed, name) {
-			return fmt.Errorf("variables is %+v; %s should be among the changed", got, name)
+	if t.added != nil && (!slices.Equal(got.Added, t.added) || len(got.Changed)+len(got.Removed) > 0) {
+		return fmt.Errorf("variables is %+v; %v, and nothing else, should have been added", *got, t.added)
+	}
+	for _, name := range t.changed {
+		if !slices.Contains(got.Changed, name) {
+			return fmt.Errorf("variables is %+v; %s should be among the changed", *got, name)
 		}
 	}
 	return nil
 }
 
-// uncut is how many characters of output an answer has whole in any case.
-const uncut = 2_600
+const (
+	uncut      = 2_600  // how many characters of output an answer has whole in any case
+	mostAnswer = 50_000 // how many characters an answer has at most
+)
 
 // sameOutput compares stdout. Of long output the answer has head and tail, with
 // a marker between that counts what is missing, and names a file with all.
-func sameOutput(got record, want string) error {
+func (s *session) sameOutput(a answer, want string) error {
+	got := a.record
 	if got.StdoutTruncated == 0 {
 		return same("stdout", got.Stdout, want)
 	}
-	marker := "\n[" + strconv.Itoa(got.StdoutTruncated) + " characters truncated]\n"
-	head, tail, found := strings.Cut(got.Stdout, marker)
+	head, tail, found := strings.Cut(got.Stdout, fmt.Sprintf("\n[%d characters truncated]\n", got.StdoutTruncated))
 	switch {
 	case len(want) < uncut:
 		return fmt.Errorf("stdout has %d characters and was cut", len(want))
+	case len(a.text) > mostAnswer:
+		return fmt.Errorf("the answer has %d characters", len(a.text))
 	case !found:
 		return fmt.Errorf("stdout has no marker for %d missing characters: %s", got.StdoutTruncated, shorten(got.Stdout))
 	case !strings.HasPrefix(want, head) || !strings.HasSuffix(want, tail):
@@ -250,23 +209,9 @@ func sameOutput(got record, want string) error {
 	case len(head)+len(tail)+got.StdoutTruncated != len(want):
 		return fmt.Errorf("stdout has %d + %d and misses %d characters, of %d", len(head), len(tail), got.StdoutTruncated, len(want))
 	}
-	whole, err := wholeOutput(got)
-	if err != nil {
-		return err
+	if s.network && got.OutputPath == "" { // it is a resource there
+		return nil
 	}
-	return same("the whole of stdout", whole, want)
-}
-
-func wholeOutput(r record) (string, error) {
-	text, err := os.ReadFile(r.OutputPath)
-	return string(text), err
-}
-
-// shorten keeps the ends of a long text for a message.
-func shorten(text string) string {
-	const most = 1500
-	if len(text) <= most {
-		return text
-	}
-	return text[:most/2] + " … " + text[len(text)-most/2:]
+	whole, err := os.ReadFile(got.OutputPath)
+	return errors.Join(err, same("the whole of stdout", string(whole), want))
 }

@@ -10,7 +10,7 @@ import (
 
 // judged is a session after one execution, and a call with its right answer.
 func judged() (*session, answer, step, want) {
-	s := &session{life: &life{}, id: "id", model: newModel(true, 1)}
+	s := &session{life: &life{soak: &soak{}}, id: "id", model: newModel(true, 1)}
 	s.model.finished(assign(1))
 	s.model.executions = 1
 	yes := true
@@ -19,7 +19,11 @@ func judged() (*session, answer, step, want) {
 		Stdout: "out\n", Stderr: "err\n", Changes: &changes{Added: []string{"y"}}, Recoverable: &yes,
 	}}
 	t := step{stdout: "out\n", stderr: "err\n", result: "7", added: []string{"y"}, change: set("y", number(7))}
-	return s, a, t, want{status: "ok"}
+	return s, a, t, fine
+}
+
+func judgement(s *session, a answer, t step, w want) error {
+	return guard(func() { s.judge(a, t, w) })
 }
 
 // crashed makes them a crash with its right answer.
@@ -30,16 +34,16 @@ func crashed() (*session, answer, step, want) {
 	a.record.Result, a.record.Changes = nil, nil
 	a.record.Status, a.record.Success, a.record.ExcType = "crashed", false, "InterpreterCrash"
 	a.record.InterpreterRestarted, a.record.RestartReason, a.record.StateRestored = true, "killed by SIGSEGV", &yes
-	return s, a, t, want{status: "crashed", excType: "InterpreterCrash", dies: "SIGSEGV"}
+	return s, a, t, crash("SIGSEGV")
 }
 
 func TestJudgeAcceptsWhatIsRight(t *testing.T) {
 	s, a, st, w := judged()
-	if err := s.judge(a, st, w); err != nil || s.model.now.variables["y"] != number(7) {
+	if err := judgement(s, a, st, w); err != nil || x(s.model, "y") != int64(7) {
 		t.Error(err)
 	}
 	s, a, st, w = crashed()
-	if err := s.judge(a, st, w); err != nil || s.model.now.variables["y"] != nil || s.model.now.variables["x"] != number(1) {
+	if err := judgement(s, a, st, w); err != nil || x(s.model, "y") != nil || x(s.model, "x") != int64(1) {
 		t.Error(err)
 	}
 }
@@ -56,7 +60,7 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		"stdout":          func(a *answer) { a.record.Stdout = "out" },
 		"stderr":          func(a *answer) { a.record.Stderr += "more" },
 		"result":          func(a *answer) { a.record.Result = json.RawMessage("8") },
-		"figure":          func(a *answer) { a.record.Figures = []shown{{}} },
+		"figure":          func(a *answer) { a.record.Figures = make([]struct{}, 1) },
 		"image":           func(a *answer) { a.images = 1 },
 		"restart":         func(a *answer) { a.record.InterpreterRestarted = !a.record.InterpreterRestarted },
 		"restart reason":  func(a *answer) { a.record.RestartReason = "for fun" },
@@ -67,19 +71,19 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 		for kind, make := range map[string]func() (*session, answer, step, want){"ok": judged, "crashed": crashed} {
 			s, a, st, w := make()
 			falsify(&a)
-			if s.judge(a, st, w) == nil {
+			if judgement(s, a, st, w) == nil {
 				t.Errorf("%s: an answer with the wrong %s was accepted", kind, name)
 			}
 		}
 	}
 	s, a, st, w := judged()
 	a.record.Changes.Changed = []string{"x"}
-	if s.judge(a, st, w) == nil {
+	if judgement(s, a, st, w) == nil {
 		t.Error("a change of a variable that the step leaves alone was accepted")
 	}
 	s, a, st, w = crashed()
 	w.lost = "from outside"
-	if s.judge(a, st, w) == nil {
+	if judgement(s, a, st, w) == nil {
 		t.Error("variables that can't be there were accepted")
 	}
 }
@@ -87,6 +91,8 @@ func TestJudgeFindsWhatIsWrong(t *testing.T) {
 func TestLongOutputIsComparedAsAWhole(t *testing.T) {
 	whole := strings.Repeat("0123456789", 5000)
 	path := filepath.Join(t.TempDir(), "stdout")
+	s := &session{life: &life{soak: &soak{}}}
+	sameOutput := func(r record, want string) error { return s.sameOutput(answer{record: r}, want) }
 	r := record{
 		Stdout:          whole[:100] + "\n[49800 characters truncated]\n" + whole[49_900:],
 		StdoutTruncated: 49_800, OutputPath: path,
@@ -112,6 +118,9 @@ func TestLongOutputIsComparedAsAWhole(t *testing.T) {
 		if sameOutput(wrong, whole) == nil {
 			t.Errorf("a wrong %s was accepted", name)
 		}
+	}
+	if s.sameOutput(answer{record: r, text: strings.Repeat("x", mostAnswer+1)}, whole) == nil {
+		t.Error("an answer that is too long was accepted")
 	}
 	if sameOutput(record{Stdout: "a\n[1 characters truncated]\nb", StdoutTruncated: 1}, "a b") == nil {
 		t.Error("short output was cut, and that was accepted")

@@ -4,18 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client"
 	"golang.org/x/sync/errgroup"
 
 	"understudy/internal/journal"
@@ -52,56 +49,52 @@ def say(text):
 // kills is a soak that kills servers while code runs, and reads what the journal has of it.
 type kills struct {
 	*soak
-	random *rand.Rand
 	worst  time.Duration // how long before its server's death the first print was that is lost
 	ofWhat string
 	total  int // runs that the journal was asked for
 }
 
-// runKills kills as many servers as were asked for, each at a random moment.
-func (k *soak) runKills(ctx context.Context, out io.Writer) error {
-	all := &kills{soak: k, random: k.random}
+// killServers kills as many servers as were asked for, each at a random moment.
+func (k *soak) killServers() {
+	all := &kills{soak: k}
 	var wrong error
-	for i := range k.options.kills {
-		if err := all.once(ctx, i%2 == 1); err != nil {
-			wrong = errors.Join(wrong, fmt.Errorf("kill %d: %w", i+1, err))
-			if ctx.Err() != nil {
-				break
-			}
+	for i := 1; i <= k.kills && k.ctx.Err() == nil; i++ {
+		if err := guard(func() { all.once(i%2 == 0) }); err != nil {
+			wrong = errors.Join(wrong, fmt.Errorf("kill %d: %w", i, err))
 		}
 		k.counts.add("servers killed", 1)
-		if i%20 == 19 || i+1 == k.options.kills {
-			fmt.Fprintf(out, "%d servers killed with %d runs; the oldest print that was lost was %s old (%s)\n", i+1, all.total, all.worst.Round(time.Millisecond), all.ofWhat)
+		if i%20 == 0 || i == k.kills {
+			fmt.Fprintf(k.out, "%d servers killed with %d runs; the oldest print that was lost was %s old (%s)\n", i, all.total, all.worst.Round(time.Millisecond), all.ofWhat)
 		}
 	}
-	return wrong
+	fail(wrong, context.Cause(k.ctx))
 }
 
 // once kills one server, on stdio or HTTP, while all printers are at work.
-func (k *kills) once(ctx context.Context, http bool) error {
-	s, c, err := k.serve(ctx, http)
-	if err != nil {
-		return err
+func (k *kills) once(network bool) {
+	var s *server
+	var l *link
+	if network {
+		s = k.startServer(true, "--sandbox", "off") // what the printers note is not to be where the server clears up
+		l = s.connect(legacyHTTP)
+	} else {
+		s = k.startServer(false)
+		l = s.stdio
 	}
-	defer s.kill()
+	ids := make([]string, len(printers))
+	for i, p := range printers {
+		fail(os.RemoveAll(k.truthOf(i))) // of the server before
+		ids[i] = must(l.call(k.ctx, manageTool, arguments{"operation": "create"})).record.InterpreterID
+		code := fmt.Sprintf(sayer, k.truthOf(i)) + p.code
+		must(l.call(k.ctx, runTool, arguments{"code": code, "interpreter_id": ids[i], "wait": 0.001}))
+	}
+	dying, over := context.WithCancel(k.ctx)
+	defer over()
+	acknowledged := 0
 	var calls errgroup.Group
-	ids, acknowledged := make([]string, len(printers)), 0
-	for i := range printers {
-		_ = os.Remove(k.truthOf(i)) // of the server before
-		made, err := callWith(ctx, c, manageTool, arguments{"operation": "create"})
-		if err != nil {
-			return err
-		}
-		ids[i] = made.record.InterpreterID
-		code := fmt.Sprintf(sayer, k.truthOf(i)) + printers[i].code
-		if _, err := callWith(ctx, c, runTool, arguments{"code": code, "interpreter_id": ids[i], "wait": 0.001}); err != nil {
-			return err
-		}
-	}
-	dying, over := context.WithCancel(ctx)
 	calls.Go(func() error { // short runs, one after the other
 		for {
-			a, err := callWith(dying, c, runTool, arguments{"code": fmt.Sprintf("print('<%d>')", acknowledged)})
+			a, err := l.call(dying, runTool, arguments{"code": fmt.Sprintf("print('<%d>')", acknowledged)})
 			if err != nil {
 				return nil //nolint:nilerr // its server was killed
 			}
@@ -113,107 +106,68 @@ func (k *kills) once(ctx context.Context, http bool) error {
 	})
 	time.Sleep(time.Duration(k.random.IntN(4_000)) * time.Millisecond)
 	killed := time.Now()
-	err = s.signal(killSignal)
+	err := guard(func() { s.signal(syscall.SIGKILL) })
 	over()
-	if err := errors.Join(err, calls.Wait(), s.gone()); err != nil {
-		return err
-	}
-	return k.judge(ctx, ids, killed, acknowledged)
+	fail(err, calls.Wait())
+	k.judge(ids, killed, acknowledged)
 }
 
-// serve starts a server and greets it.
-func (k *kills) serve(ctx context.Context, http bool) (*server, *client.Client, error) {
-	if !http {
-		s, err := k.startServer(ctx, 1)
-		if err != nil {
-			return nil, nil, err
-		}
-		return s, s.client, nil
-	}
-	m := &market{soak: k.soak, socket: filepath.Join(filepath.Dir(k.place.data), fmt.Sprintf("s%d", k.servers))}
-	m.server = k.newServer("--transport", "http", "--socket", m.socket, "--max-requests-per-second", "0",
-		"--sandbox", "off") // what the printers note is not to be where the server clears up
-	c := m.newCustomer(legacyHTTP, k.random)
-	if err := errors.Join(m.listen(ctx), c.connect(ctx)); err != nil {
-		return nil, nil, errors.Join(err, k.explain(m.server))
-	}
-	return m.server, c.client, nil
-}
-
-func (k *kills) truthOf(printer int) string {
-	return filepath.Join(k.place.temp, fmt.Sprintf("printed-%d", printer))
-}
+func (k *kills) truthOf(printer int) string { return k.path("tmp", fmt.Sprintf("printed-%d", printer)) }
 
 // judge compares what the journal has of the newest server's runs with what they did.
-func (k *kills) judge(ctx context.Context, ids []string, killed time.Time, acknowledged int) error {
-	r, err := journal.OpenReader(filepath.Join(k.place.data, "journal.db"))
-	if err != nil {
-		return err
-	}
+func (k *kills) judge(ids []string, killed time.Time, acknowledged int) {
+	r := must(journal.OpenReader(k.path("data", "journal.db")))
 	defer func() { _ = r.Close() }() // it was only read
-	run, err := r.Run(ctx, "")
-	if err != nil {
-		return err
-	}
-	found, err := r.Executions(ctx, journal.Query{Run: run.ID, Detail: true})
-	if err != nil {
-		return err
-	}
+	run := must(r.Run(k.ctx, ""))
 	short := 0
-	var wrong error
-	for _, e := range found {
-		i := slices.IndexFunc(ids, func(id string) bool {
-			return strings.HasPrefix(e.Place.InterpreterID, id+"-") || e.Place.InterpreterID == id
-		})
-		switch {
+	var wrong []error
+	for _, e := range must(r.Executions(k.ctx, journal.Query{Run: run.ID, Detail: true})) {
+		text := ""
+		if e.Detail != nil {
+			text = e.Detail.Stdout.Text
+		}
+		id, _, _ := strings.Cut(e.Place.InterpreterID, "-") // the journal tells those of one name apart
+		switch i := slices.Index(ids, id); {
 		case i >= 0:
 			k.total++
-			wrong = errors.Join(wrong, k.judgeLost(e, i, killed))
 			ids[i] = ""
-		case e.Status == sessions.StatusOK:
-			if want := fmt.Sprintf("<%d>\n", short); e.Detail == nil || e.Detail.Stdout.Text != want {
-				wrong = errors.Join(wrong, fmt.Errorf("short run %d: %+v", short, e.Detail))
+			if err := k.judgeLost(text, i, killed); err != nil {
+				wrong = append(wrong, fmt.Errorf("%s: %w (status %s, %d characters are left)", printers[i].name, err, e.Status, len(text)))
 			}
+		case e.Status == sessions.StatusOK:
+			wrong = append(wrong, same("a short run's output", text, fmt.Sprintf("<%d>\n", short)))
 			short++
 		}
 	}
 	if short < acknowledged {
-		wrong = errors.Join(wrong, fmt.Errorf("%d short runs were answered, and the journal has %d", acknowledged, short))
+		wrong = append(wrong, fmt.Errorf("%d short runs were answered, and the journal has %d", acknowledged, short))
 	}
 	for i, id := range ids {
 		if id != "" {
-			wrong = errors.Join(wrong, fmt.Errorf("the journal does not have the run of %s", printers[i].name))
+			wrong = append(wrong, fmt.Errorf("the journal does not have the run of %s", printers[i].name))
 		}
 	}
-	return wrong
+	fail(wrong...)
 }
 
 var numbered = regexp.MustCompile(`<(\d+)>`)
 
 // judgeLost holds what is left of a printer's run against what it noted.
-func (k *kills) judgeLost(e journal.Execution, printer int, killed time.Time) error {
-	p := printers[printer]
-	text := ""
-	if e.Detail != nil {
-		text = e.Detail.Stdout.Text
-	}
+func (k *kills) judgeLost(text string, printer int, killed time.Time) error {
 	next, cut := 0, strings.Contains(text, "characters truncated]")
 	for i, found := range numbered.FindAllStringSubmatch(text, -1) {
 		n, _ := strconv.Atoi(found[1]) // digits
-		if i == 0 && cut && p.flood {
+		if i == 0 && cut && printers[printer].flood {
 			next = n
 		}
 		if n != next {
-			return fmt.Errorf("%s: after %d comes %d", p.name, next-1, n)
+			return fmt.Errorf("after %d comes %d", next-1, n)
 		}
 		next++
 	}
 	noted, err := os.ReadFile(k.truthOf(printer))
 	if errors.Is(err, fs.ErrNotExist) { // it was killed before it began
 		return nil
-	}
-	if err != nil {
-		return err
 	}
 	for line := range strings.Lines(string(noted)) {
 		var n int
@@ -223,12 +177,12 @@ func (k *kills) judgeLost(e journal.Execution, printer int, killed time.Time) er
 		}
 		old := killed.Sub(time.Unix(0, at))
 		if old > k.worst {
-			k.worst, k.ofWhat = old, p.name
+			k.worst, k.ofWhat = old, printers[printer].name
 		}
-		if old > k.options.late {
-			return fmt.Errorf("%s: %d was printed %s before its server was killed, and is lost (status %s, %d characters are left)", p.name, n, old, e.Status, len(text))
+		if old > k.late {
+			return fmt.Errorf("%d was printed %s before its server was killed, and is lost", n, old)
 		}
 		break
 	}
-	return nil
+	return err
 }

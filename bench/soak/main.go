@@ -1,6 +1,6 @@
-// Soak makes random calls in many sessions of a real server, with every kind
-// of crash among them, and compares every answer with a model of what the
-// sessions must hold. The first answer that differs ends it.
+// Soak has real servers hold random conversations, with every kind of crash among
+// them, and compares every answer with a model of what the sessions must hold. The
+// first answer that differs ends it.
 //
 // The words:
 //
@@ -8,23 +8,20 @@
 //     client's leaving, by SIGKILL, or, the last one, after all sessions have
 //     been deleted, so that one can see what is left.
 //   - step: code with all that it must print, write and change.
-//   - action: what a session does next: a step, alone or before a death, a
-//     branch, an undo, a kill from outside.
+//   - operation: what a session does next: a step, alone or before a death, a
+//     branch, an undo, a kill from outside; the table is in operations.go.
 //   - model: what a session must hold, and what undo must bring back.
 //   - trail: a session's last calls, shown when it goes wrong.
+//   - fault: what ends a conversation. Whoever meets one calls fail.
 //
-// With -kills servers are killed, one after the other, while code prints in them: what was
-// printed until a second before has to be in the journal.
+// With -network there is one server, on a Unix socket; its sessions come over HTTP of
+// either era or SSE, hang up in the midst of a call and come back.
 //
-// With -network there is one server, on a Unix socket, and
-//
-//   - customer: a client of it, over HTTP of either era or SSE, with one
-//     interpreter and a model of what it holds. It calls, waits, cancels, plots,
-//     hangs up in the midst of a call and comes back.
+// With -kills servers are killed, one after the other, while code prints in them: what
+// was printed until a second before has to be in the journal.
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -32,26 +29,23 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 )
 
-const killSignal = syscall.SIGKILL
-
 // overtime is how much longer than asked a soak may take: it begins with the server's
-// build, and ends with servers that are started only to be compared, each of which may
-// take as long as answerTime and restTime allow.
+// build, and ends with servers that are started only to be compared.
 const overtime = 5 * time.Minute
 
 // options are the flags.
 type options struct {
-	time     time.Duration
-	calls    int
+	duration time.Duration
 	seed     uint64
 	server   string
 	start    string
@@ -64,16 +58,16 @@ type options struct {
 
 // soak is one run.
 type soak struct {
-	options options
+	options
+	ctx     context.Context
+	out     io.Writer
+	dir     string // where the servers keep their files
 	binary  string
-	place   place
-	counts  *counts
 	random  *rand.Rand // of the main goroutine
-	servers int        // started so far
-	has     libraries
+	servers []*server  // started so far
+	python  *reference
+	counts  counts
 }
-
-func (k *soak) forks() bool { return k.options.start != "spawn" }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -91,8 +85,7 @@ func main() {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
-	flags.DurationVar(&o.time, "for", 10*time.Minute, "how long to go on")
-	flags.IntVar(&o.calls, "calls", 0, "how many calls to make at most; 0 sets no limit")
+	flags.DurationVar(&o.duration, "for", 10*time.Minute, "how long to go on")
 	flags.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "where the random choices begin")
 	flags.StringVar(&o.server, "server", "", "program to soak; built when left out")
 	flags.StringVar(&o.start, "start", "zygote", "how interpreters start: zygote, spawn")
@@ -109,7 +102,7 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case o.start != "zygote" && o.start != "spawn":
 		return o, fmt.Errorf("-start must be zygote or spawn, not %q", o.start)
-	case o.time <= 0 || o.sessions < 1:
+	case o.duration <= 0 || o.sessions < 1:
 		return o, errors.New("-for and -sessions must be more than 0")
 	}
 	return o, nil
@@ -120,106 +113,95 @@ func run(ctx context.Context, o options, out io.Writer) error {
 	if runtime.GOOS != "linux" {
 		return errors.New("the soak looks for processes and descriptors in Linux's /proc")
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, o.time+overtime, errors.New("it took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, o.duration+overtime, errors.New("it took too long"))
 	defer cancel()
 	dir, err := os.MkdirTemp("", "understudy-soak-")
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "seed %d, for %s\n", o.seed, o.time)
-	k := &soak{options: o, counts: newCounts(), random: rand.New(rand.NewPCG(o.seed, 0))}
-	if err := k.prepare(ctx, dir); err != nil {
-		return errors.Join(err, os.RemoveAll(dir))
-	}
-	switch {
-	case o.kills > 0:
-		err = k.runKills(ctx, out)
-	case o.network:
-		err = k.runNetwork(ctx, out)
-	default:
-		err = k.runFor(ctx, out)
-	}
+	fmt.Fprintf(out, "seed %d, for %s\n", o.seed, o.duration)
+	k := &soak{options: o, ctx: ctx, out: out, dir: dir, random: rand.New(rand.NewPCG(o.seed, 0))}
+	err = guard(func() {
+		k.prepare()
+		if o.kills > 0 {
+			k.killServers()
+		} else {
+			k.live()
+		}
+	})
 	fmt.Fprint(out, k.counts.table())
 	if err != nil {
-		return fmt.Errorf("seed %d: %w\nthe files are kept in %s", o.seed, err, dir)
+		return fmt.Errorf("seed %d: %w\n%sthe files are kept in %s", o.seed, err, k.lastWords(), dir)
 	}
 	return os.RemoveAll(dir)
 }
 
-func (k *soak) prepare(ctx context.Context, dir string) (err error) {
-	if k.place, err = newPlace(dir); err == nil {
-		k.binary, err = build(ctx, k.options, dir)
+// prepare makes the servers' directories and, unless one was named, the server: with
+// the race detector if the soak itself has it.
+func (k *soak) prepare() {
+	for _, sub := range []string{"data", "tmp", "logs"} {
+		fail(os.Mkdir(k.path(sub), 0o755))
 	}
-	return err
-}
-
-// runFor has one server live after the other, and looks around at the end.
-func (k *soak) runFor(ctx context.Context, out io.Writer) error {
-	began := time.Now()
-	stop := make(chan struct{})
-	var lines sync.WaitGroup
-	lines.Go(func() { k.counts.lines(out, began, stop) })
-	defer lines.Wait()
-	defer close(stop)
-
-	for {
-		left := k.options.time - time.Since(began)
-		long := k.options.time/8 + time.Duration(k.random.Int64N(int64(k.options.time/6)))
-		end, last := pick(k.random, leave, slay), long >= left || k.enough()
-		if last {
-			end, long = windDown, left
-		}
-		if err := k.oneLife(ctx, long, end, last); err != nil || last {
-			return err
-		}
+	fail(os.WriteFile(k.path("config.yaml"), nil, 0o644))
+	if k.server != "" {
+		k.binary = must(filepath.Abs(k.server))
+		return
 	}
-}
-
-// oneLife is that of one server, from its start to the end of all its processes.
-func (k *soak) oneLife(ctx context.Context, long time.Duration, end func(*life) error, last bool) error {
-	l, err := k.begin(ctx)
-	if err != nil {
-		return err
-	}
-	if err := l.run(ctx, long, end); err != nil {
-		return l.explained(err)
-	}
-	if last {
-		err = l.lookForLeftovers(ctx)
-	}
-	return errors.Join(err, l.server.raceFree())
-}
-
-// explained adds the server's log to an error and ends the server.
-func (l *life) explained(err error) error {
-	return errors.Join(err, l.explain(l.server))
-}
-
-// explain returns the end of a server's log, and then ends it.
-func (k *soak) explain(s *server) error {
-	const most = 6000
-	text, err := os.ReadFile(s.log)
-	s.kill()
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.raceFree(), fmt.Errorf("the end of the server's log, %s:\n%s", s.log, text[max(0, len(text)-most):]))
-}
-
-// raceFree returns what the race detector has found in the server, if anything.
-func (s *server) raceFree() error {
-	text, err := os.ReadFile(s.log)
-	if err != nil {
-		return err
-	}
-	if at := bytes.Index(text, []byte("WARNING: DATA RACE")); at >= 0 {
-		return fmt.Errorf("the server has a data race (%s):\n%.6000s", s.log, text[at:])
-	}
-	return nil
-}
-
-// raceDetected reports whether this program has the race detector.
-func raceDetected() bool {
+	k.binary = k.path("understudy")
+	args := []string{"build", "-o", k.binary}
 	info, ok := debug.ReadBuildInfo()
-	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
+	if ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
+		args = append(args, "-race")
+	}
+	if out, err := exec.CommandContext(k.ctx, "go", append(args, "understudy")...).CombinedOutput(); err != nil {
+		failf("building the server: %w\n%s", err, out)
+	}
+}
+
+// path is that of a file of the servers'.
+func (k *soak) path(parts ...string) string {
+	return filepath.Join(append([]string{k.dir}, parts...)...)
+}
+
+func (k *soak) forks() bool { return k.start != "spawn" }
+
+// branchRandom returns a source that no other goroutine draws from.
+func branchRandom(random *rand.Rand) *rand.Rand {
+	return rand.New(rand.NewPCG(random.Uint64(), random.Uint64()))
+}
+
+// pick returns one of the choices.
+func pick[T any](random *rand.Rand, choices ...T) T { return choices[random.IntN(len(choices))] }
+
+// weighted returns the place of one of n choices, each as likely as its weight says.
+func weighted(random *rand.Rand, n int, weight func(i int) int) int {
+	total := 0
+	for i := range n {
+		total += weight(i)
+	}
+	at, i := random.IntN(total), 0
+	for ; at >= weight(i); i++ {
+		at -= weight(i)
+	}
+	return i
+}
+
+// live has one server live after the other, and looks around at the end. Over the
+// network there is one.
+func (k *soak) live() {
+	began := time.Now()
+	for last := false; !last; {
+		left := k.duration - time.Since(began)
+		long := k.duration/8 + time.Duration(k.random.Int64N(int64(k.duration/6)))
+		end := pick(k.random, (*life).leave, (*life).slay)
+		if last = k.network || long >= left; last {
+			end, long = (*life).windDown, left
+		}
+		l := k.begin()
+		fail(l.run(long, end))
+		fmt.Fprintf(k.out, "%s: %s\n", time.Since(began).Round(time.Second), k.counts.line())
+		if last {
+			l.lookForLeftovers()
+		}
+	}
 }

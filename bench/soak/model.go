@@ -9,26 +9,21 @@ import (
 // state is what a session's interpreter must hold.
 type state struct {
 	variables map[string]value
-	random    *twister // of the module random, nil if it was not seeded
-	numpy     *twister // of numpy.random
-	fresh     bool     // nothing has run in it: a fresh interpreter is the same
+	streams   map[string]stream // of random numbers, by module
+	fresh     bool              // nothing has run in it: a fresh interpreter is the same
 }
+
+// stream is where a module's generator is that was seeded.
+type stream struct{ seed, drawn int }
 
 // freshState is what an interpreter holds at its start.
-func freshState() state { return state{variables: map[string]value{}, fresh: true} }
-
-func (s state) clone() state {
-	s.variables = maps.Clone(s.variables)
-	return s
+func freshState() state {
+	return state{variables: map[string]value{}, streams: map[string]stream{}, fresh: true}
 }
 
-// obstacle says what keeps the state from being copied, in a word of the
-// server's reason, or "".
-func (s state) obstacle() string {
-	if t, ok := s.variables[threadName].(thread); ok && t.alive {
-		return "thread"
-	}
-	return ""
+func (s state) clone() state {
+	s.variables, s.streams = maps.Clone(s.variables), maps.Clone(s.streams)
+	return s
 }
 
 // The variables with processes and threads have names of their own, so that no
@@ -39,10 +34,25 @@ const (
 	eventName  = "v_event"
 )
 
+// obstacle says what keeps the state from being copied, in a word of the
+// server's reason, or "".
+func (s state) obstacle() string {
+	if s.variables[threadName].want == true {
+		return "thread"
+	}
+	return ""
+}
+
+// hasChild reports whether there is a child process that runs.
+func (s state) hasChild() bool {
+	child, ok := s.variables[childName]
+	return ok && child.want == nil
+}
+
 // ended gives the child process that the state knows as running a return code.
 func (s *state) ended(code int) {
-	if c, ok := s.variables[childName].(child); ok && c.code == nil {
-		s.variables[childName] = child{&code}
+	if s.hasChild() {
+		s.variables[childName] = endedChild(code)
 	}
 }
 
@@ -70,19 +80,17 @@ type model struct {
 	now        state
 	kept       []earlier // newest last
 	executions int
+	slack      int               // calls that were given up, which may have been executions
 	files      map[string]string // in the working directory; no undo touches them
 
-	// fruitless is set when the last execution lost its process and left nothing
+	// noop is set when the last execution lost its process and left nothing
 	// behind, which the first undo after it must say, doing nothing.
-	fruitless bool
+	noop bool
 
-	// died is set when the process was killed while nothing ran, which the
-	// next answer must say.
-	died *death
+	// died says whether the variables are back, when the process was killed while
+	// nothing ran, which the next answer must say.
+	died *bool
 }
-
-// death is how a process that died while nothing ran was replaced.
-type death struct{ restored bool }
 
 func newModel(forks bool, history int) model {
 	return model{forks: forks, history: history, now: freshState(), files: map[string]string{}}
@@ -90,41 +98,33 @@ func newModel(forks bool, history int) model {
 
 // recoverable reports whether a crash of the next call must leave the state as
 // it is now.
-func (m *model) recoverable() bool { return m.forks && m.now.obstacle() == "" }
+func (m *model) recoverable() bool { return m.branchable() == "" }
 
 // finished is what an execution did that came to its own end.
 func (m *model) finished(change func(*state)) {
-	m.keep(earlier{state: m.now, before: m.executions, gone: m.now.obstacle()})
+	if m.forks {
+		m.kept = append(m.kept, earlier{state: m.now, before: m.executions, gone: m.now.obstacle()})
+	}
+	most := m.history
+	if m.burst { // a copy may be of any of them
+		most = 1000
+	}
+	m.kept = slices.Clone(m.kept[max(0, len(m.kept)-most):])
 	m.now = m.now.clone()
-	m.now.fresh, m.fruitless = false, false
+	m.now.fresh, m.noop = false, false
 	if change != nil {
 		change(&m.now)
 	}
 }
 
-func (m *model) keep(e earlier) {
-	if !m.forks {
-		return
-	}
-	m.kept = append(m.kept, e)
-	most := m.history
-	if m.burst { // a copy may be of any of them
-		most = 1000
-	}
-	if over := len(m.kept) - most; over > 0 {
-		m.kept = append([]earlier(nil), m.kept[over:]...)
-	}
-}
-
-// dies is crashed where the answer says what is back. In a burst that may be an older
+// dies is a crash whose answer says what is back. In a burst that may be an older
 // state, which it has to name; all is lost only where no copy can be left.
 func (m *model) dies(r record, lost bool) (restored bool, err error) {
-	told := r.StateRestored != nil && *r.StateRestored
 	switch {
-	case !m.burst && lost, m.burst && !told && r.StateBefore == 0 && (lost || !m.hasCopy()):
+	case !m.burst && lost, m.burst && !r.restored() && r.StateBefore == 0 && (lost || !m.hasCopy()):
 		m.setBack()
 		return false, nil
-	case !m.burst || told:
+	case !m.burst || r.restored():
 		return m.crashed(), nil
 	}
 	at := slices.IndexFunc(m.kept, func(e earlier) bool { return e.before == r.StateBefore })
@@ -133,12 +133,6 @@ func (m *model) dies(r record, lost bool) (restored bool, err error) {
 	}
 	m.setBackTo(at)
 	return false, nil
-}
-
-// diesIdle is dies while nothing runs, which the next answer must say.
-func (m *model) diesIdle(r record, lost bool) (*death, error) {
-	restored, err := m.dies(r, lost)
-	return &death{restored: restored}, err
 }
 
 // hasCopy reports whether some state must have one, whatever came fast: the present one,
@@ -156,7 +150,7 @@ func (m *model) crashed() (restored bool) {
 		return false
 	}
 	m.woken()
-	m.fruitless = true
+	m.noop = true
 	return true
 }
 
@@ -176,11 +170,11 @@ func (m *model) setBack() {
 func (m *model) setBackTo(i int) {
 	m.now, m.kept = m.kept[i].state, m.kept[:i]
 	m.woken()
-	m.fruitless = true
+	m.noop = true
 }
 
 // lost is what remains when no variables can be brought back.
-func (m *model) lost() { m.now, m.kept, m.fruitless = freshState(), nil, false }
+func (m *model) lost() { m.now, m.kept, m.noop = freshState(), nil, false }
 
 // woken is what a change to an understudy does: the children of the process
 // that it replaces have been killed, and its other understudies are orphans.
@@ -190,6 +184,14 @@ func (m *model) woken() {
 	for i := range m.kept {
 		m.kept[i].orphan = true
 	}
+}
+
+// branchable returns the reason why a branch must be refused, "" if it must work.
+func (m *model) branchable() string {
+	if !m.forks {
+		return "--start"
+	}
+	return m.now.obstacle()
 }
 
 // undoable returns the reason why undo must be refused, "" if it must work.
@@ -204,10 +206,8 @@ func (m *model) undoable() string {
 }
 
 func (m *model) undo() {
-	last := len(m.kept) - 1
-	m.now, m.kept = m.kept[last].state, m.kept[:last]
-	m.fruitless = false
-	m.woken()
+	m.setBackTo(len(m.kept) - 1)
+	m.noop = false
 }
 
 // killUnderstudies notes that understudies were killed: those of earlier states
@@ -225,7 +225,7 @@ func (m *model) killUnderstudies() {
 func (m *model) branch() model {
 	b := newModel(m.forks, m.history)
 	b.burst = m.burst
-	b.now, b.files, b.executions = m.now.clone(), maps.Clone(m.files), m.executions
+	b.now, b.executions = m.now.clone(), m.executions
 	b.now.ended(leftWithOriginal)
 	b.now.fresh = false // a process holds it, even if nothing ran in the original
 	return b

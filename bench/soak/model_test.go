@@ -9,23 +9,24 @@ import (
 // assign is the change that gives x a value.
 func assign(n int64) func(*state) { return set("x", number(n)) }
 
-func x(m model) value { return m.now.variables["x"] }
+// x is what a variable must hold.
+func x(m model, name string) any { return m.now.variables[name].want }
 
 func TestCrashTakesNothingBackButItsCall(t *testing.T) {
 	m := newModel(true, 1)
 	m.finished(assign(1))
 	m.finished(assign(2))
 	for range 20 {
-		if !m.crashed() || x(m) != number(2) {
-			t.Fatalf("x is %v", x(m))
+		if !m.crashed() || x(m, "x") != int64(2) {
+			t.Fatalf("x is %v", x(m, "x"))
 		}
 	}
 	if why := m.undoable(); why != "" {
 		t.Fatalf("undo after crashes would be refused: %s", why)
 	}
 	m.undo()
-	if x(m) != number(1) || m.undoable() == "" {
-		t.Errorf("x is %v, and undo has %q against a second time", x(m), m.undoable())
+	if x(m, "x") != int64(1) || m.undoable() == "" {
+		t.Errorf("x is %v, and undo has %q against a second time", x(m, "x"), m.undoable())
 	}
 }
 
@@ -34,12 +35,12 @@ func TestHistoryIsAsLongAsItMayBe(t *testing.T) {
 	for i := range 5 {
 		m.finished(assign(int64(i)))
 	}
-	var seen []value
+	var seen []any
 	for m.undoable() == "" {
 		m.undo()
-		seen = append(seen, x(m))
+		seen = append(seen, x(m, "x"))
 	}
-	if diff := cmp.Diff([]value{number(3), number(2), number(1)}, seen); diff != "" {
+	if diff := cmp.Diff([]any{int64(3), int64(2), int64(1)}, seen); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -47,23 +48,23 @@ func TestHistoryIsAsLongAsItMayBe(t *testing.T) {
 func TestThreadsMakeStatesThatNothingBringsBack(t *testing.T) {
 	m := newModel(true, 2)
 	m.finished(assign(1))
-	m.finished(set(threadName, thread{alive: true}))
+	m.finished(set(threadName, liveThread))
 	if m.recoverable() {
 		t.Fatal("a state with a thread is recoverable")
 	}
-	m.finished(set(threadName, thread{}))
+	m.finished(set(threadName, endedThread))
 	if !m.recoverable() || m.undoable() != "thread" {
 		t.Errorf("recoverable is %t, undo has %q against it", m.recoverable(), m.undoable())
 	}
 
-	m.finished(set(threadName, thread{alive: true}))
-	if m.crashed() || m.now.variables[threadName] != (thread{}) || m.undoable() != "thread" || !m.fruitless {
+	m.finished(set(threadName, liveThread))
+	if m.crashed() || x(m, threadName) != false || m.undoable() != "thread" || !m.noop {
 		t.Errorf("after a crash with a thread there is %v", m.now.variables)
 	}
-	m.finished(set(threadName, thread{alive: true}))
+	m.finished(set(threadName, liveThread))
 	m.finished(nil)
 	m.finished(nil)
-	if m.crashed() || len(m.now.variables) > 0 || m.undoable() == "" || m.fruitless {
+	if m.crashed() || len(m.now.variables) > 0 || m.undoable() == "" || m.noop {
 		t.Errorf("after a crash with a thread in all states there is %v", m.now.variables)
 	}
 	if !m.crashed() {
@@ -74,14 +75,14 @@ func TestThreadsMakeStatesThatNothingBringsBack(t *testing.T) {
 func TestSpawnedInterpretersLoseAll(t *testing.T) {
 	m := newModel(false, 2)
 	m.finished(assign(1))
-	if m.crashed() || x(m) != nil || m.undoable() == "" {
-		t.Errorf("x is %v", x(m))
+	if m.crashed() || x(m, "x") != nil || m.undoable() == "" {
+		t.Errorf("x is %v", x(m, "x"))
 	}
 }
 
 func TestChildrenDieWithTheProcessThatStartedThem(t *testing.T) {
 	m := newModel(true, 1)
-	m.finished(set(childName, child{}))
+	m.finished(set(childName, runningChild))
 	m.finished(nil)
 	b := m.branch()
 	m.crashed()
@@ -89,8 +90,7 @@ func TestChildrenDieWithTheProcessThatStartedThem(t *testing.T) {
 		m    model
 		want int
 	}{"crashed": {m, killedWithParent}, "branch": {b, leftWithOriginal}} {
-		code := c.m.now.variables[childName].(child).code
-		if code == nil || *code != c.want {
+		if code := x(c.m, childName); code != c.want {
 			t.Errorf("%s: the child's return code is %v", name, code)
 		}
 	}
@@ -102,9 +102,8 @@ func TestBranchIsApart(t *testing.T) {
 	m.files["f_0"] = "text"
 	b := m.branch()
 	b.finished(assign(2))
-	b.files["f_1"] = "more"
-	if x(m) != number(1) || x(b) != number(2) || len(m.files) != 1 || len(b.files) != 2 {
-		t.Errorf("the original has %v, %v; the branch %v, %v", x(m), m.files, x(b), b.files)
+	if x(m, "x") != int64(1) || x(b, "x") != int64(2) || len(m.files) != 1 || len(b.files) != 0 {
+		t.Errorf("the original has %v, %v; the branch %v, %v", x(m, "x"), m.files, x(b, "x"), b.files)
 	}
 	fresh := m.branch()
 	if fresh.undoable() == "" {
@@ -134,11 +133,11 @@ func TestABurstBringsBackTheStateThatTheAnswerNames(t *testing.T) {
 	for name, test := range map[string]struct {
 		told     record
 		restored bool
-		x        value
+		x        any
 		fault    bool
 	}{
-		"the present": {told: record{StateRestored: &yes}, restored: true, x: number(3)},
-		"an older":    {told: record{StateRestored: &no, StateBefore: 2}, x: number(1)},
+		"the present": {told: record{StateRestored: &yes}, restored: true, x: int64(3)},
+		"an older":    {told: record{StateRestored: &no, StateBefore: 2}, x: int64(1)},
 		"no such":     {told: record{StateRestored: &no, StateBefore: 7}, fault: true},
 		"nothing":     {told: record{StateRestored: &no}, fault: true},
 	} {
@@ -149,8 +148,8 @@ func TestABurstBringsBackTheStateThatTheAnswerNames(t *testing.T) {
 			m.finished(assign(i + 1))
 		}
 		restored, err := m.dies(test.told, false)
-		if (err != nil) != test.fault || err == nil && (restored != test.restored || x(m) != test.x) {
-			t.Errorf("%s: restored %t, x is %v, %v", name, restored, x(m), err)
+		if (err != nil) != test.fault || err == nil && (restored != test.restored || x(m, "x") != test.x) {
+			t.Errorf("%s: restored %t, x is %v, %v", name, restored, x(m, "x"), err)
 		}
 	}
 }

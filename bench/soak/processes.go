@@ -2,15 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // markName is the environment variable that marks the processes of a soak. It
@@ -20,64 +18,40 @@ const markName = "MARK_OF_SOAK"
 // marked returns the processes that have mark in their environment.
 func marked(mark string) []string {
 	var found []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ") // fails on bad patterns only
-	for _, path := range paths {
-		file, err := os.Open(path)
-		if err != nil {
-			continue // it has ended, or is not ours
-		}
-		environ, _ := io.ReadAll(file) // it may end while we read
-		_ = file.Close()
+	dirs, _ := filepath.Glob("/proc/[0-9]*") // fails on bad patterns only
+	for _, dir := range dirs {
+		environ, _ := os.ReadFile(dir + "/environ") // it may have ended, or not be ours
 		if bytes.Contains(environ, []byte(mark)) {
-			found = append(found, fmt.Sprintf("%s %q", filepath.Base(filepath.Dir(path)), commandLine(path)))
+			line, _ := os.ReadFile(dir + "/cmdline")
+			found = append(found, fmt.Sprintf("%s %q", filepath.Base(dir), bytes.ReplaceAll(line, []byte{0}, []byte{' '})))
 		}
 	}
 	return found
 }
 
-// commandLine returns the arguments of the process that a file in its
-// directory of /proc belongs to.
-func commandLine(path string) []string {
-	line, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline")) // it may have ended
-	return strings.Split(strings.TrimRight(string(line), "\x00"), "\x00")
-}
-
 // childrenOf returns the processes whose parent is pid and that are not dead,
 // oldest first.
 func childrenOf(pid int) []int {
-	type process struct {
-		pid     int
-		started uint64
-	}
-	var found []process
-	paths, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, path := range paths {
-		stat := statOf(path)
-		if len(stat) < 20 || stat[0] == "Z" || stat[1] != strconv.Itoa(pid) {
-			continue
-		}
-		child, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		started, _ := strconv.ParseUint(stat[19], 10, 64)
-		if err == nil {
-			found = append(found, process{child, started})
+	started := map[int]int{} // in ticks of 10 ms
+	dirs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range dirs {
+		child, _ := strconv.Atoi(filepath.Base(dir)) // digits
+		stat := statOf(child)
+		if len(stat) >= 20 && stat[0] != "Z" && stat[1] == strconv.Itoa(pid) {
+			started[child], _ = strconv.Atoi(stat[19])
 		}
 	}
-	slices.SortFunc(found, func(a, b process) int {
-		if a.started != b.started { // in ticks of 10 ms
-			return int(int64(a.started) - int64(b.started))
-		}
-		return a.pid - b.pid
-	})
-	pids := make([]int, len(found))
-	for i, p := range found {
-		pids[i] = p.pid
+	var pids []int
+	for child := range started {
+		pids = append(pids, child)
 	}
+	slices.SortFunc(pids, func(a, b int) int { return cmp.Or(started[a]-started[b], a-b) })
 	return pids
 }
 
-// statOf returns the fields of a stat file from the state on.
-func statOf(path string) []string {
-	data, _ := os.ReadFile(path) // it may have ended
+// statOf returns the fields of a process's stat file from the state on.
+func statOf(pid int) []string {
+	data, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)) // it may have ended
 	end := bytes.LastIndex(data, []byte(") "))
 	if end < 0 {
 		return nil
@@ -87,20 +61,17 @@ func statOf(path string) []string {
 
 // isRunning reports whether a process is there and not dead.
 func isRunning(pid int) bool {
-	stat := statOf(fmt.Sprintf("/proc/%d/stat", pid))
+	stat := statOf(pid)
 	return len(stat) > 0 && stat[0] != "Z"
 }
 
-// awaitDeath waits for the end of a process that ought to have ended.
-func awaitDeath(pid int) error {
-	deadline := time.Now().Add(endTime)
-	for isRunning(pid) {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("process %d still lives after %s", pid, endTime)
-		}
-		time.Sleep(5 * time.Millisecond)
+// residentMemory is what a process holds in memory, in bytes.
+func residentMemory(pid int) int64 {
+	fields := strings.Fields(string(must(os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid)))))
+	if len(fields) < 2 {
+		failf("statm of process %d: %q", pid, fields)
 	}
-	return nil
+	return must(strconv.ParseInt(fields[1], 10, 64)) * int64(os.Getpagesize())
 }
 
 func killProcess(pid int) error {
@@ -108,5 +79,5 @@ func killProcess(pid int) error {
 	if err != nil {
 		return err
 	}
-	return process.Signal(syscall.SIGKILL)
+	return process.Kill()
 }

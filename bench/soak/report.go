@@ -2,54 +2,39 @@ package main
 
 import (
 	"fmt"
-	"io"
+	"slices"
 	"strings"
 	"sync"
-	"time"
 )
 
 // counts are what a soak has done so far.
 type counts struct {
-	mu       sync.Mutex
-	numbers  map[string]int
-	recovery time.Duration // the longest
-	ofWhat   string        // the death that it was of
+	mu      sync.Mutex
+	numbers map[string]int
 }
-
-func newCounts() *counts { return &counts{numbers: map[string]int{}} }
 
 func (c *counts) add(name string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.numbers == nil {
+		c.numbers = map[string]int{}
+	}
 	c.numbers[name] += n
 }
 
-func (c *counts) get(name string) int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.numbers[name]
-}
-
-// slowest notes how long a call took that crashed at once and was answered with
-// the state back.
-func (c *counts) slowest(took time.Duration, name string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if took > c.recovery {
-		c.recovery, c.ofWhat = took, name
-	}
-}
-
-// line is what is printed once a minute.
+// line is what is printed on the way, table at the end.
 func (c *counts) line() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.numbers
-	return fmt.Sprintf("%d calls, %d deaths, %d restored, %d branches, %d undos, %d servers killed or left",
-		n["calls"], n["deaths"], n["restored"], n["branches"], n["undos"], n["servers killed"]+n["servers left"])
+	var all []string
+	for _, name := range []string{"calls", "deaths", "restored", "branches", "undos", "calls given up", "came back in a call"} {
+		if n := c.numbers[name]; n > 0 {
+			all = append(all, fmt.Sprintf("%d %s", n, name))
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
-// table is what is printed at the end.
 func (c *counts) table() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -57,20 +42,35 @@ func (c *counts) table() string {
 	for _, name := range sortedKeys(c.numbers) {
 		fmt.Fprintf(&b, "%-40s %8d\n", name, c.numbers[name])
 	}
-	fmt.Fprintf(&b, "%-40s %8s (%s)\n", "slowest answer to a crash, state back", c.recovery.Round(100*time.Microsecond), c.ofWhat)
 	return b.String()
 }
 
-// lines prints one a minute until stop is closed.
-func (c *counts) lines(out io.Writer, began time.Time, stop <-chan struct{}) {
-	minute := time.NewTicker(time.Minute)
-	defer minute.Stop()
-	for {
-		select {
-		case <-minute.C:
-			fmt.Fprintf(out, "%s: %s\n", time.Since(began).Round(time.Second), c.line())
-		case <-stop:
-			return
-		}
+// trail is a session's last calls and answers, as they came.
+type trail struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (t *trail) add(arrow string, what ...string) {
+	const most = 48
+	for i := range what {
+		what[i] = shorten(strings.ReplaceAll(what[i], "\n", "\n    "))
 	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, arrow+" "+strings.Join(what, "\n    "))
+	t.lines = slices.Clone(t.lines[max(0, len(t.lines)-most):])
+}
+
+// follow begins the trail of a branch with that of the session it came from.
+func (t *trail) follow(original *trail) {
+	original.mu.Lock()
+	defer original.mu.Unlock()
+	t.lines = slices.Clone(original.lines)
+}
+
+func (t *trail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.Join(t.lines, "\n")
 }

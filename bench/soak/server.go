@@ -1,88 +1,67 @@
 package main
 
 import (
-	"context"
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
-
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // endTime is how long a server, and every process that it has started, may take
 // to end when its client leaves or it is killed.
 const endTime = 20 * time.Second
 
-// place is where the servers of a soak, one after the other, keep their files.
-type place struct{ data, temp, config, logs string }
+// grace is how long code may take to obey an interrupt.
+const grace = 5 * time.Second
 
-func newPlace(dir string) (place, error) {
-	p := place{
-		data: filepath.Join(dir, "data"), temp: filepath.Join(dir, "tmp"),
-		config: filepath.Join(dir, "config.yaml"), logs: filepath.Join(dir, "logs"),
-	}
-	for _, sub := range []string{p.data, p.temp, p.logs} {
-		if err := os.MkdirAll(sub, 0o755); err != nil {
-			return p, err
-		}
-	}
-	return p, os.WriteFile(p.config, nil, 0o644)
-}
-
-// server is a running understudy and a client of it.
+// server is a running understudy.
 type server struct {
+	*soak
 	cmd    *exec.Cmd
-	in     io.WriteCloser
-	client *client.Client
 	mark   string // in the environment of every process that descends from it
 	log    string // path
+	stdio  *link  // nil for one that listens
+	in     io.WriteCloser
+	socket string // "" on stdio
 
 	ended chan struct{} // closed when the process has ended, with err
 	err   error
 }
 
-// startServer starts a server and greets it.
-func (k *soak) startServer(ctx context.Context, history int, more ...string) (*server, error) {
-	// A call waits as long as it takes: a dozen sessions share a machine that may be busy.
-	args := []string{"--transport", "stdio", "--log-level", "debug", "--wait", "10m"}
-	if k.options.start != "spawn" {
-		args = append(args, "--history", strconv.Itoa(history))
-	}
-	s := k.newServer(append(args, more...)...)
-	if err := s.run(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("starting the server: %w", err), k.explain(s))
-	}
-	return s, nil
-}
-
-// newServer returns a server that has not been started yet.
-func (k *soak) newServer(settings ...string) *server {
-	k.servers++
+// startServer starts a server, on stdio or a Unix socket, and waits until it answers.
+func (k *soak) startServer(network bool, settings ...string) *server {
+	number := len(k.servers) + 1
 	s := &server{
-		mark: markName + "=" + rand.Text(), ended: make(chan struct{}),
-		log: filepath.Join(k.place.logs, fmt.Sprintf("server-%d.log", k.servers)),
+		soak: k, mark: markName + "=" + rand.Text(), ended: make(chan struct{}),
+		log: k.path("logs", fmt.Sprintf("server-%d.log", number)),
 	}
-	args := append([]string{
-		"serve", "--config", k.place.config, "--data-dir", k.place.data,
-		"--start", k.options.start, "--grace", grace.String(), "--structured-content", "always",
-		"--max-sessions", "1000",
-	}, settings...)
+	k.servers = append(k.servers, s)
+	args := []string{
+		"serve", "--config", k.path("config.yaml"), "--data-dir", k.path("data"), "--start", k.start,
+		"--grace", grace.String(), "--structured-content", "always", "--max-sessions", "1000", "--log-level", "debug",
+	}
+	if network {
+		s.socket = k.path("s" + strconv.Itoa(number))
+		args = append(args, "--transport", "http,sse", "--socket", s.socket, "--max-requests-per-second", "0")
+	} else {
+		// A call waits as long as it takes: a dozen sessions share a machine that may be busy.
+		args = append(args, "--transport", "stdio", "--wait", "10m")
+	}
 	if k.options.python != "" {
 		args = append(args, "--python", k.options.python)
 	}
-	s.cmd = exec.Command(k.binary, args...)
-	s.cmd.SysProcAttr = apart()
-	s.cmd.Env, s.cmd.Dir = append(environment(), s.mark, "TMPDIR="+k.place.temp), k.place.data
+	s.cmd = exec.Command(k.binary, append(args, settings...)...)
+	s.cmd.SysProcAttr, s.cmd.Dir = apart(), k.path("data")
+	s.cmd.Env = append(environment(), s.mark, "TMPDIR="+k.path("tmp"))
+	s.begin()
 	return s
 }
 
@@ -100,131 +79,116 @@ func environment() []string {
 	return kept
 }
 
-func (s *server) run(ctx context.Context) error {
-	log, err := os.Create(s.log)
-	if err != nil {
-		return err
-	}
+func (s *server) begin() {
+	log := must(os.Create(s.log))
 	defer log.Close() // the server has its own descriptor of it
 	s.cmd.Stderr = log
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
-		return err
+	var out io.Reader
+	if s.socket == "" {
+		s.in = must(s.cmd.StdinPipe())
+		out = must(s.cmd.StdoutPipe())
 	}
-	out, err := s.cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := s.cmd.Start(); err != nil {
-		return err
-	}
-	s.client = client.NewClient(transport.NewIO(out, s.in, nil))
-	greeting := s.greet(ctx) // before Wait, which closes our ends of the pipes
+	fail(s.cmd.Start())
 	go func() {
 		s.err = s.cmd.Wait()
 		close(s.ended)
 	}()
-	if greeting != nil {
-		s.kill()
+	if s.socket == "" {
+		s.stdio = s.connectPipes(out)
+		return
 	}
-	return greeting
-}
-
-func (s *server) greet(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, answerTime)
-	defer cancel()
-	if err := s.client.Start(context.WithoutCancel(ctx)); err != nil {
-		return err
-	}
-	hello := mcp.InitializeRequest{}
-	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	hello.Params.ClientInfo = mcp.Implementation{Name: "understudy-soak", Version: "1"}
-	_, err := s.client.Initialize(ctx, hello)
-	return err
+	eventually(s.ctx, answerTime, func() error {
+		conn, err := net.Dial("unix", s.socket)
+		if err != nil {
+			return fmt.Errorf("the server doesn't listen: %w", err)
+		}
+		return conn.Close()
+	})
 }
 
 func (s *server) pid() int { return s.cmd.Process.Pid }
 
-// signal sends a signal and waits for the server's end.
-func (s *server) signal(signal os.Signal) error {
-	if err := s.cmd.Process.Signal(signal); err != nil {
-		return err
-	}
-	return s.awaitEnd()
+// signal sends a signal and waits for the end of the server and of all its processes.
+func (s *server) signal(signal os.Signal) {
+	fail(s.cmd.Process.Signal(signal))
+	s.awaitEnd()
 }
 
-// leave closes the conversation, which must end the server orderly.
-func (s *server) leave() error {
-	if err := s.in.Close(); err != nil {
-		return err
-	}
-	if err := s.awaitEnd(); err != nil {
-		return err
+// leave closes the conversation, or asks who listens to stop; the server must end orderly.
+func (s *server) leave() {
+	if s.socket == "" {
+		fail(s.in.Close())
+		s.awaitEnd()
+	} else {
+		s.signal(syscall.SIGTERM)
 	}
 	if s.err != nil {
-		return fmt.Errorf("the server that was left by its client ended with: %w", s.err)
+		failf("the server that was left ended with: %w", s.err)
 	}
-	return nil
 }
 
-func (s *server) awaitEnd() error {
+func (s *server) awaitEnd() {
 	select {
 	case <-s.ended:
-		if s.client != nil {
-			_ = s.client.Close() // its pipes are closed already
-		}
-		return nil
 	case <-time.After(endTime):
 		_ = s.cmd.Process.Signal(syscall.SIGQUIT) // its goroutines go to the log
-		return fmt.Errorf("the server (pid %d) has not ended in %s", s.pid(), endTime)
+		failf("the server (pid %d) has not ended in %s", s.pid(), endTime)
 	}
-}
-
-// kill ends the server on the way out with an error.
-func (s *server) kill() {
-	_ = s.cmd.Process.Kill() // it may have ended
-	_ = s.awaitEnd()
-}
-
-// gone waits until no process of the server's is left.
-func (s *server) gone() error {
-	deadline := time.Now().Add(endTime)
-	for left := marked(s.mark); len(left) > 0; left = marked(s.mark) {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s after the server's end these processes are left: %v", endTime, left)
+	if s.stdio != nil {
+		_ = s.stdio.client.Close() // its pipes are closed already
+	}
+	eventually(s.ctx, endTime, func() error {
+		if left := marked(s.mark); len(left) > 0 {
+			return fmt.Errorf("the server has ended (%s), and these processes are left: %v", s.log, left)
 		}
-		time.Sleep(20 * time.Millisecond)
+		return nil
+	})
+	fail(s.raceFree())
+}
+
+// raceFree returns what the race detector has found in the server, if anything.
+func (s *server) raceFree() error {
+	text, err := os.ReadFile(s.log)
+	if at := bytes.Index(text, []byte("WARNING: DATA RACE")); at >= 0 {
+		return fmt.Errorf("the server has a data race (%s):\n%.6000s", s.log, text[at:])
 	}
-	return nil
+	return err
 }
 
 // dump has the server write down its goroutines, of which it dies, and returns
 // what it wrote.
-func (s *server) dump() (string, error) {
-	before, err := os.Stat(s.log)
-	if err != nil {
-		return "", err
-	}
-	if err := s.signal(syscall.SIGQUIT); err != nil {
-		return "", err
-	}
-	text, err := os.ReadFile(s.log)
-	return string(text[min(before.Size(), int64(len(text))):]), err
+func (s *server) dump() string {
+	before := must(os.Stat(s.log)).Size()
+	s.signal(syscall.SIGQUIT)
+	text := must(os.ReadFile(s.log))
+	return string(text[min(before, int64(len(text))):])
 }
 
-// build returns the path of the server to soak: the one that was named, or one
-// built here, with the race detector if the soak itself has it.
-func build(ctx context.Context, o options, dir string) (string, error) {
-	if o.server != "" {
-		return filepath.Abs(o.server)
+func (s *server) hasEnded() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
 	}
-	binary := filepath.Join(dir, "understudy")
-	args := []string{"build", "-o", binary}
-	if raceDetected() {
-		args = append(args, "-race")
+}
+
+// lastWords ends the servers that still run, and returns the ends of their logs, and of
+// the newest one's.
+func (k *soak) lastWords() string {
+	const most = 6000
+	var words strings.Builder
+	for i, s := range k.servers {
+		newest := i == len(k.servers)-1
+		if s.cmd.Process == nil || s.hasEnded() && !newest { // it didn't start, or did what it had to
+			continue
+		}
+		text, err := os.ReadFile(s.log)
+		_ = s.cmd.Process.Kill() // it may have ended
+		if err := errors.Join(err, guard(s.awaitEnd)); err != nil {
+			fmt.Fprintln(&words, err)
+		}
+		fmt.Fprintf(&words, "the end of the server's log, %s:\n%s\n", s.log, text[max(0, len(text)-most):])
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "understudy")...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("building the server: %w\n%s", err, out)
-	}
-	return binary, nil
+	return words.String()
 }

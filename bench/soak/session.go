@@ -6,195 +6,237 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	mathrand "math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 )
 
 // session is one interpreter of the server's with the model of what it must
 // be. One goroutine drives it; only busy queues make calls at the same time.
 type session struct {
 	*life
+	link    *link // over the network its own; on stdio all share one
 	random  *mathrand.Rand
 	id      string // "" is the default one before its first call
-	workdir string // all sessions of a server work in it
-	prefix  string // of the names of its own files there; see file
+	workdir string // on stdio all sessions of a server work in it
+	prefix  string // of the names of its own files there
 	model   model
 	trail   trail
-	marks   int // files made so far to tell us that code runs
+	marks   int    // files made so far to tell us that code runs
+	given   int    // calls given up
+	came    string // which of them have had their effect all the same
+}
+
+func (l *life) newSession(random *mathrand.Rand, kind kind) *session {
+	s := &session{life: l, random: random, prefix: rand.Text()[:10] + "_", link: l.server.stdio, model: newModel(l.forks(), l.history)}
+	s.model.burst = l.burst
+	if kind != stdio {
+		s.link = &link{kind: kind} // to be connected
+	}
+	return s
+}
+
+// guard returns the fault that f has met, with the session's last calls, unless the
+// server was ended under it.
+func (s *session) guard(f func()) error {
+	if err := s.unlessOver(guard(f)); err != nil {
+		return fmt.Errorf("interpreter %s over %s, after %d executions: %w\n%s", s.id, s.link.kind, s.model.executions, err, &s.trail)
+	}
+	return nil
 }
 
 // file is the name of a file of the session's own in the directory that all share,
 // those of servers before among them.
-func (s *session) file(name string) string {
-	if s.prefix == "" {
-		s.prefix = rand.Text()[:10] + "_"
-	}
-	return s.prefix + name
-}
+func (s *session) file(name string) string { return s.prefix + name }
 
-// errOver ends the drivers when the server was left or killed under them.
-var errOver = errors.New("the server has been ended")
+func (s *session) path(name string) string { return filepath.Join(s.workdir, s.file(name)) }
 
-// errDeleted ends a driver whose session was deleted.
-var errDeleted = errors.New("the session has been deleted")
-
-// mismatch is an answer that the model didn't expect.
-type mismatch struct {
-	session *session
-	err     error
-}
-
-func (m *mismatch) Error() string {
-	return fmt.Sprintf("interpreter %s, after %d executions: %v\n%s", m.session.id, m.session.model.executions, m.err, &m.session.trail)
-}
-
-func (m *mismatch) Unwrap() error { return m.err }
-
-// wrong reports a mismatch.
-func (s *session) wrong(format string, args ...any) error {
-	return s.blame(fmt.Errorf(format, args...))
-}
-
-func (s *session) blame(err error) error {
-	var known *mismatch
-	if err != nil && s.over.Load() { // whatever is wrong came of that
-		return errOver
-	}
-	if err == nil || errors.Is(err, errOver) || errors.Is(err, errDeleted) || errors.As(err, &known) {
-		return err
-	}
-	return &mismatch{s, err}
+// eventually is like that of all, and ends with the server.
+func (s *session) eventually(long time.Duration, lacking func() error) {
+	eventually(s.ctx, long, func() error {
+		if s.over.Load() {
+			fail(errOver)
+		}
+		return lacking()
+	})
 }
 
 // send makes a call and keeps it and its answer in the trail.
-func (s *session) send(ctx context.Context, tool string, args arguments) (answer, error) {
+func (s *session) send(tool string, args arguments) answer {
+	a, err := s.try(s.ctx, tool, args)
+	if err != nil {
+		failf("%s was not answered: %w", tool, err)
+	}
+	return a
+}
+
+func (s *session) try(ctx context.Context, tool string, args arguments) (answer, error) {
 	s.counts.add("calls", 1)
-	entry := s.trail.sent(tool, args)
-	a, err := s.server.call(ctx, tool, args)
+	s.trail.add("→", tool+" "+string(must(json.Marshal(args))))
+	a, err := s.link.call(ctx, tool, args)
 	if s.over.Load() {
 		return a, errOver
 	}
-	if err != nil {
-		entry.failed(err)
-		return a, s.wrong("%s was not answered: %w", tool, err)
-	}
-	entry.answered(a)
-	return a, nil
-}
-
-// manage calls manage_interpreters for this session, which must not be refused.
-func (s *session) manage(ctx context.Context, operation string, args arguments) (answer, error) {
-	a, err := s.tryManage(ctx, operation, args)
-	if err == nil && a.refused {
-		err = s.wrong("%s was refused: %s", operation, a.text)
+	switch {
+	case err != nil:
+		s.trail.add("←", err.Error())
+	case a.record.Interpreters != nil: // most of them are others'
+		s.trail.add("←", a.text)
+	default:
+		s.trail.add("←", fmt.Sprintf("refused %t: %s", a.refused, a.text), string(must(json.Marshal(a.record))))
 	}
 	return a, err
 }
 
-func (s *session) tryManage(ctx context.Context, operation string, args arguments) (answer, error) {
-	if args == nil {
-		args = arguments{}
+// manage calls manage_interpreters for this session, which must not be refused.
+func (s *session) manage(operation string, more arguments) answer {
+	a := s.tryManage(operation, more)
+	if a.refused {
+		failf("%s was refused: %s", operation, a.text)
 	}
-	args["operation"], args["interpreter_id"] = operation, s.id
-	return s.send(ctx, manageTool, args)
+	return a
+}
+
+func (s *session) tryManage(operation string, more arguments) answer {
+	args := arguments{"operation": operation, "interpreter_id": s.id}
+	maps.Copy(args, more)
+	return s.send(manageTool, args)
 }
 
 // refused makes an operation that must be refused with a reason that has word in it.
-func (s *session) refused(ctx context.Context, operation, word string) error {
-	a, err := s.tryManage(ctx, operation, nil)
-	switch {
-	case err != nil:
-		return err
-	case !a.refused:
-		return s.wrong("%s was done; it should have been refused because of %q", operation, word)
-	case !strings.Contains(strings.ToLower(a.text), word):
-		return s.wrong("the refusal of %s doesn't speak of %q: %s", operation, word, a.text)
+func (s *session) refused(operation, word string) {
+	a := s.tryManage(operation, nil)
+	if !a.refused {
+		failf("%s was done; it should have been refused because of %q", operation, word)
 	}
-	return nil
+	fail(contains("the refusal of "+operation, strings.ToLower(a.text), word))
 }
 
 // listed returns what the list says of this session.
-func (s *session) listed(ctx context.Context) (listing, error) {
-	a, err := s.manage(ctx, "list", nil)
-	if err != nil {
-		return listing{}, err
-	}
-	for _, l := range a.record.Interpreters {
+func (s *session) listed() listing {
+	for _, l := range s.manage("list", nil).record.Interpreters {
 		if l.ID == s.id {
-			return l, nil
+			return l
 		}
 	}
-	return listing{}, s.wrong("the list doesn't have the interpreter")
+	failf("the list doesn't have the interpreter")
+	return listing{}
 }
 
 // open makes the session, by an operation or, when it is to be the default
 // one, by its first call.
-func (s *session) open(ctx context.Context, byDefault bool) error {
+func (s *session) open(byDefault bool) {
+	if s.link.client == nil {
+		s.link = s.server.connect(s.link.kind)
+	}
 	if byDefault {
-		if _, err := s.run(ctx, step{code: "pass"}, want{status: "ok"}); err != nil {
-			return err
-		}
+		s.ok(step{code: "pass"})
 	} else {
-		a, err := s.manage(ctx, "create", nil)
-		if err != nil {
-			return err
-		}
-		s.id = a.record.InterpreterID
+		s.id = s.manage("create", nil).record.InterpreterID
 	}
-	l, err := s.listed(ctx)
+	l := s.listed()
 	s.workdir = l.Workdir
-	if err == nil && l.Default != byDefault {
-		err = s.wrong("default is %t in the list", l.Default)
+	fail(same("default in the list", l.Default, byDefault))
+	if s.network {
+		s.came = "[]"
+		s.ok(step{code: "came = []"})
 	}
-	return err
+}
+
+// reference is what the server's Python does when it is not the server's.
+type reference struct {
+	Has   map[string]bool       // libraries
+	Draws map[string][][]uint32 // of a module's generator, by seed
+}
+
+const referenceCode = `
+import importlib.util, json, random
+has = {name: importlib.util.find_spec(name) is not None for name in ("numpy", "pandas", "matplotlib")}
+draws = {"random": [[r.getrandbits(32) for _ in range(1500)] for r in map(random.Random, range(9))]}
+if has["numpy"]:
+    from numpy.random import RandomState
+    draws["np.random"] = [[int.from_bytes(r.bytes(4), "little") for _ in range(1500)] for r in map(RandomState, range(9))]
+print(json.dumps({"has": has, "draws": draws}))
+`
+
+// lookAround asks which Python runs the sessions, and that one what it has.
+func (s *session) lookAround() {
+	a := s.send(runTool, s.arguments(step{code: "import sys; print(sys.executable)"}, nil))
+	text, err := exec.CommandContext(s.ctx, strings.TrimSpace(a.record.Stdout), "-c", referenceCode).Output()
+	var r reference
+	fail(err, json.Unmarshal(text, &r))
+	s.soak.python = &r
+	s.model.executions++
+}
+
+// drive has a session act for a while.
+func (s *session) drive() {
+	for range 5 + s.random.IntN(60) {
+		if !s.winding.Load() {
+			s.act()
+		}
+	}
+}
+
+// act does one operation and reads all back.
+func (s *session) act() {
+	all := operations()
+	o := all[weighted(s.random, len(all), func(i int) int { return all[i].weightFor(s) })]
+	o.do(s)
+	s.check()
+	s.counts.add(o.name, 1)
+}
+
+// stay works now and then: somebody must be there for others to intrude on.
+func (s *session) stay() {
+	for !s.winding.Load() {
+		s.work()
+		s.check()
+		pause(s.ctx, abandonedTime/10)
+	}
 }
 
 // check reads all variables and files back.
-func (s *session) check(ctx context.Context) error {
-	names, probes := []string{}, []string{`sorted(n for n in list(globals()) if n.startswith("v_"))`}
-	for _, name := range sortedKeys(s.model.now.variables) {
-		names = append(names, name)
-		probes = append(probes, s.model.now.variables[name].probe(name))
-	}
-	code := `print(__import__("json").dumps([` + strings.Join(probes, ",\n") + `], separators=(",", ":")))`
-	want := []any{names}
+func (s *session) check() {
+	names := sortedKeys(s.model.now.variables)
+	asked, want := []string{`sorted(n for n in list(globals()) if n.startswith("v_"))`}, []any{append([]string{}, names...)}
 	for _, name := range names {
-		want = append(want, s.model.now.variables[name].want())
+		v := s.model.now.variables[name]
+		asked, want = append(asked, expand(probes[v.kind], name, 0, 0)), append(want, v.want)
 	}
-	text, err := json.Marshal(want)
-	if err != nil {
-		return err
-	}
-	if err := s.ok(ctx, step{code: code, stdout: string(text) + "\n"}); err != nil {
-		return err
-	}
-	return s.checkFiles()
+	code := `print(__import__("json").dumps([` + strings.Join(asked, ",\n") + `], separators=(",", ":")))`
+	s.ok(step{code: code, stdout: string(must(json.Marshal(want))) + "\n"})
+	s.checkFiles()
 }
 
 // checkFiles compares the session's files, which are read without its help.
-func (s *session) checkFiles() error {
-	paths, _ := filepath.Glob(filepath.Join(s.workdir, s.file("f_*"))) // fails on bad patterns only
+func (s *session) checkFiles() {
+	paths, _ := filepath.Glob(s.path("f_*")) // fails on bad patterns only
 	if len(paths) != len(s.model.files) {
-		return s.wrong("the files are %v, not %v", paths, sortedKeys(s.model.files))
+		failf("the files are %v, not %v", paths, sortedKeys(s.model.files))
 	}
 	for name, want := range s.model.files {
 		got, err := os.ReadFile(filepath.Join(s.workdir, name))
-		if err != nil || string(got) != want {
-			return s.wrong("the file %s holds %q (%v), not %q", name, got, err, want)
-		}
+		fail(err, same("the file "+name, string(got), want))
 	}
-	return nil
 }
 
-// remove deletes the session.
-func (s *session) remove(ctx context.Context) error {
-	if _, err := s.manage(ctx, "delete", nil); err != nil {
-		return err
+// remove deletes the session. On stdio its files are the user's, and stay.
+func (s *session) remove() {
+	s.manage("delete", nil)
+	if !s.network {
+		s.checkFiles()
+		return
 	}
-	return s.checkFiles() // they are the user's, and stay
+	s.link.hangUp(false)
+	s.counts.add("clients who left", 1)
 }
 
-// pick returns one of the choices.
-func pick[T any](random *mathrand.Rand, choices ...T) T { return choices[random.IntN(len(choices))] }
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+var errNotYet = errors.New("it has not come as far")

@@ -11,7 +11,7 @@ import (
 	_ "understudy/internal/command" // or go test would answer from its cache when only the server has changed
 )
 
-var seed = flag.Uint64("seed", uint64(time.Now().UnixNano()), "where the random choices of TestSoak begin")
+var seedFlag = flag.Uint64("seed", uint64(time.Now().UnixNano()), "where the random choices of TestSoak begin")
 
 // testLog takes what a soak prints.
 type testLog struct{ t *testing.T }
@@ -26,7 +26,7 @@ func TestSoakNetwork(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the soak looks for processes and descriptors in Linux's /proc")
 	}
-	o := options{time: 15 * time.Second, seed: *seed, start: "zygote", sessions: 9, network: true, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
+	o := options{duration: 15 * time.Second, seed: *seedFlag, start: "zygote", sessions: 9, network: true, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
 	if err := run(context.Background(), o, testLog{t}); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestKills(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the soak looks for processes and descriptors in Linux's /proc")
 	}
-	o := options{time: time.Minute, seed: *seed, start: "zygote", kills: *killed, late: 4 * time.Second, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
+	o := options{duration: time.Minute, seed: *seedFlag, start: "zygote", kills: *killed, late: 4 * time.Second, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
 	if err := run(context.Background(), o, testLog{t}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,9 +53,9 @@ func TestSoak(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the soak looks for processes and descriptors in Linux's /proc")
 	}
-	o := options{time: time.Minute, seed: *seed, start: "zygote", sessions: 12, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
+	o := options{duration: time.Minute, seed: *seedFlag, start: "zygote", sessions: 12, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
 	if testing.Short() {
-		o.time /= 2
+		o.duration /= 2
 	}
 	if err := run(context.Background(), o, testLog{t}); err != nil {
 		t.Fatal(err)

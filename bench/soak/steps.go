@@ -3,108 +3,151 @@ package main
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 )
 
-// A stepper makes a step that fits the session's state; false when none does.
-type stepper func(*session) (step, bool)
-
-// steppers are the plain work of the sessions, each with a weight. Any step may
-// stand alone, before a death, or before something that takes for ever.
+// steppers are the plain work of the sessions, each with a weight: they make a step
+// that fits the session's state, or say false. Any step may stand alone, before a
+// death, or before something that takes for ever.
 var steppers = []struct {
 	weight int
-	make   stepper
+	make   func(*session) (step, bool)
 }{
-	{6, assignNew},
+	{6, variable{code: "$v = $a", to: func(_ []int64, a, _ int64) value { return number(a) }, pure: true}.step},
+	{6, variable{of: "number", code: "$v += $a\n$v", to: func(v []int64, a, _ int64) value { return number(v[0] + a) }, shown: true}.step},
+	{4, variable{code: "$v = [i * i for i in range($b % 50)]", to: squares, pure: true}.step},
+	{6, variable{of: "list", code: "$v.append($a); $v.extend([$b])", to: func(v []int64, a, b int64) value { return listOf(with(v, a, b)...) }}.step},
+	{2, variable{code: "$v = {'of': [[$a]]}", to: func(_ []int64, a, _ int64) value { return nestOf(a) }, pure: true}.step},
+	{4, variable{of: "nest", code: "$v['of'][0].append($a)", to: func(v []int64, a, _ int64) value { return nestOf(with(v, a)...) }, told: true}.step},
+	{3, variable{library: "numpy", code: "import numpy as np\n$v = np.arange(3 * 10 ** ($b % 6), dtype=np.int64) * $a % $m", to: multiples, slow: true}.step},
+	{6, variable{of: "array", code: "$v[::$b % 7 + 1] = ($v[::$b % 7 + 1] * $a + $b) % $m", to: changeArray}.step},
+	{2, variable{library: "pandas", code: "import pandas as pd\n$v = pd.DataFrame({'a': range($b)}); $v['b'] = $v['a'] * $a",
+		to: func(_ []int64, a, b int64) value { return frameOf(b, a*b*(b-1)/2) }, slow: true}.step},
+	{3, variable{of: "frame", code: "$v['b'] += $a", to: func(v []int64, a, _ int64) value { return frameOf(v[0], v[1]+a*v[0]) }, slow: true}.step},
+	{3, variable{code: "def $v(x):\n    return $a * x + $b\n$v(7)", to: func(_ []int64, a, b int64) value { return function(a, b) }, shown: true}.step},
+	{2, variable{code: "import math as $v", to: func([]int64, int64, int64) value { return mathModule }}.step},
+	{3, variable{code: "$v = (i for i in range(10**9))", to: func([]int64, int64, int64) value { return generator(-1) }}.step},
+	{4, variable{of: "generator", code: "next($v)", to: func(v []int64, _, _ int64) value { return generator(v[0] + 1) }, shown: true}.step},
 	{2, assignLong},
-	{1, showSome},
-	{2, displaySome},
-	{6, increment},
-	{4, makeList},
-	{6, appendToList},
-	{2, makeNest},
-	{4, changeNest},
-	{3, makeArray},
-	{6, changeArray},
-	{2, makeFrame},
-	{3, changeFrame},
-	{3, defineFunction},
-	{2, importModule},
-	{3, makeGenerator},
-	{4, advanceGenerator},
-	{2, seedRandom},
-	{4, drawRandom},
-	{2, seedNumpy},
-	{4, drawNumpy},
 	{2, deleteVariable},
+	{4, seed},
+	{8, draw},
 	{4, writeFile},
 	{4, printBoth},
 	{2, printFromChild},
+	{2, displaySome},
+	{1, showSome},
 }
 
 // anyStep returns a random step.
-func (s *session) anyStep() step { return s.stepThat(func(step) bool { return true }) }
+func (s *session) anyStep() step {
+	for {
+		i := weighted(s.random, len(steppers), func(i int) int { return steppers[i].weight })
+		if t, ok := steppers[i].make(s); ok {
+			return t
+		}
+	}
+}
 
 // quickStep returns a random step that a short time limit leaves in peace.
-func (s *session) quickStep() step { return s.stepThat(func(t step) bool { return !t.slow }) }
-
-func (s *session) stepThat(fits func(step) bool) step {
-	total := 0
-	for _, option := range steppers {
-		total += option.weight
-	}
+func (s *session) quickStep() step {
 	for {
-		at := s.random.IntN(total)
-		for _, option := range steppers {
-			if at -= option.weight; at >= 0 {
-				continue
-			}
-			if t, ok := option.make(s); ok && fits(t) {
-				return t
-			}
-			break
+		if t := s.anyStep(); !t.slow {
+			return t
 		}
 	}
 }
 
-// poolSize is how many names a session uses for its plain variables.
-const poolSize = 8
+// name returns one of the few names that a session uses for its plain variables.
+func (s *session) name() string { return fmt.Sprintf("v_%d", s.random.IntN(8)) }
 
-func (s *session) name() string { return fmt.Sprintf("v_%d", s.random.IntN(poolSize)) }
-
-// holding returns a name whose value is a T, and the value.
-func holding[T value](s *session) (string, T, bool) {
-	var names []string
-	for _, name := range sortedKeys(s.model.now.variables) {
-		if _, ok := s.model.now.variables[name].(T); ok {
-			names = append(names, name)
-		}
-	}
-	var none T
-	if len(names) == 0 {
-		return "", none, false
-	}
-	name := pick(s.random, names...)
-	return name, s.model.now.variables[name].(T), true
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+func (s *session) small() int64 { return int64(s.random.IntN(1000)) }
 
 // set is the change that gives a variable a value.
 func set(name string, v value) func(*state) {
 	return func(s *state) { s.variables[name] = v }
 }
 
-func (s *session) small() int64 { return int64(s.random.IntN(1000)) }
+// variable makes steps that give a variable $v a value, with the numbers $a and $b.
+type variable struct {
+	of      string // kind of value that it has before, "" if that doesn't matter
+	library string // that it takes
+	code    string
+	to      func(v []int64, a, b int64) value // its value, by what it is made of before
+	pure    bool                              // the code changes nothing else
+	shown   bool                              // the code shows the value, or what its probe gives
+	told    bool                              // the answer must name it as changed
+	slow    bool
+}
 
-func assignNew(s *session) (step, bool) {
-	name, n := s.name(), s.small()
-	t := step{code: fmt.Sprintf("%s = %d", name, n), change: set(name, number(n))}
-	if _, known := s.model.now.variables[name]; !known {
+func (p variable) step(s *session) (step, bool) {
+	name, a, b := s.name(), s.small(), s.small()
+	if p.of != "" {
+		var names []string
+		for _, name := range sortedKeys(s.model.now.variables) {
+			if s.model.now.variables[name].kind == p.of {
+				names = append(names, name)
+			}
+		}
+		if len(names) == 0 {
+			return step{}, false
+		}
+		name = pick(s.random, names...)
+	}
+	before, known := s.model.now.variables[name]
+	after := p.to(before.of, a, b)
+	t := step{code: expand(p.code, name, a, b), change: set(name, after), slow: p.slow}
+	if p.pure && !known {
 		t.added = []string{name}
 	}
-	return t, true
+	if p.told {
+		t.changed = []string{name}
+	}
+	if p.shown {
+		t.stdout = fmt.Sprintln(after.want)
+	}
+	if p.shown && after.kind == "number" {
+		t.variable, t.result = name, fmt.Sprint(after.want)
+	}
+	return t, p.library == "" || s.python.Has[p.library]
+}
+
+// expand puts a name and numbers into code.
+func expand(code, name string, a, b int64) string {
+	values := map[string]any{"v": name, "a": a, "b": b, "m": modulus}
+	return os.Expand(code, func(key string) string { return fmt.Sprint(values[key]) })
+}
+
+func with(v []int64, more ...int64) []int64 { return append(slices.Clone(v), more...) }
+
+func squares(_ []int64, _, b int64) value {
+	v := make([]int64, b%50) // never null
+	for i := range v {
+		v[i] = int64(i * i)
+	}
+	return listOf(v...)
+}
+
+func multiples(_ []int64, a, b int64) value {
+	n := 3
+	for range b % 6 {
+		n *= 10
+	}
+	v := make([]int64, n)
+	for i := range v {
+		v[i] = int64(i) * a % modulus
+	}
+	return arrayOf(v)
+}
+
+func changeArray(v []int64, a, b int64) value {
+	v = slices.Clone(v)
+	for i := 0; i < len(v); i += int(b%7) + 1 {
+		v[i] = (v[i]*a + b) % modulus
+	}
+	return arrayOf(v)
 }
 
 // assignLong gives a variable a name that no list has whole.
@@ -113,133 +156,42 @@ func assignLong(s *session) (step, bool) {
 	return step{code: fmt.Sprintf("%s = %d", name, n), change: set(name, number(n))}, true
 }
 
-func increment(s *session) (step, bool) {
-	name, v, ok := holding[number](s)
-	by := number(s.small())
-	return step{
-		code:   fmt.Sprintf("%s += %d\n%s", name, by, name),
-		stdout: fmt.Sprintf("%d\n", v+by), change: set(name, v+by),
-		variable: name, result: fmt.Sprint(v + by),
-	}, ok
+// generators are the modules that draw random numbers, with code that draws one as the
+// reference does.
+var generators = map[string]string{
+	"random":    "random.getrandbits(32)",
+	"np.random": "int.from_bytes(np.random.bytes(4), 'little')",
 }
 
-func makeList(s *session) (step, bool) {
-	name, n := s.name(), s.random.IntN(50)
-	v := make(list, n)
-	for i := range v {
-		v[i] = int64(i * i)
+// seed seeds a generator; some numbers are drawn at once, so that its state
+// is at any place.
+func seed(s *session) (step, bool) {
+	name := pick(s.random, sortedKeys(generators)...)
+	draws := s.python.Draws[name]
+	if draws == nil {
+		return step{}, false
 	}
-	return step{code: fmt.Sprintf("%s = [i * i for i in range(%d)]", name, n), change: set(name, v)}, true
+	at := stream{1 + s.random.IntN(len(draws)-1), s.random.IntN(len(draws[0]) - 100)}
+	module, _, _ := strings.Cut(name, ".")
+	load := map[string]string{"random": "import random", "np": "import numpy as np"}[module]
+	code := fmt.Sprintf("%s\n%s.seed(%d)\nfor _ in range(%d): %s", load, name, at.seed, at.drawn, generators[name])
+	return step{code: code, change: func(now *state) { now.streams[name] = at }, slow: true}, true
 }
 
-func appendToList(s *session) (step, bool) {
-	name, v, ok := holding[list](s)
-	a, b := s.small(), s.small()
-	return step{code: fmt.Sprintf("%[1]s.append(%[2]d); %[1]s.extend([%[3]d])", name, a, b), change: set(name, v.with(a, b))}, ok
-}
-
-func makeNest(s *session) (step, bool) {
-	name, n := s.name(), s.small()
-	return step{code: fmt.Sprintf("%s = {'of': [[%d]]}", name, n), change: set(name, nest{n})}, true
-}
-
-// changeNest changes what no assignment shows; the answer must name it all the same.
-func changeNest(s *session) (step, bool) {
-	name, v, ok := holding[nest](s)
-	n := s.small()
-	return step{
-		code:   fmt.Sprintf("%s['of'][0].append(%d)", name, n),
-		change: set(name, nest(list(v).with(n))), changed: []string{name},
-	}, ok
-}
-
-func makeArray(s *session) (step, bool) {
-	name, n, factor := s.name(), pick(s.random, 10, 1000, 300_000), s.small()
-	v := make(array, n)
-	for i := range v {
-		v[i] = int64(i) * factor % modulus
+// draw draws three numbers.
+func draw(s *session) (step, bool) {
+	name := pick(s.random, sortedKeys(generators)...)
+	at := s.model.now.streams[name]
+	if at.seed == 0 || at.drawn+3 > len(s.python.Draws[name][at.seed]) {
+		return step{}, false
 	}
-	code := fmt.Sprintf("import numpy as np\n%s = np.arange(%d, dtype=np.int64) * %d %% %d", name, n, factor, modulus)
-	return step{code: code, change: set(name, v), slow: true}, s.has.numpy
-}
-
-func changeArray(s *session) (step, bool) {
-	name, v, ok := holding[array](s)
-	every, factor, plus := pick(s.random, 1, 2, 7), s.small(), s.small()
-	code := fmt.Sprintf("%[1]s[::%[2]d] = (%[1]s[::%[2]d] * %[3]d + %[4]d) %% %[5]d", name, every, factor, plus, modulus)
-	return step{code: code, change: set(name, v.changed(every, func(x int64) int64 { return (x*factor + plus) % modulus }))}, ok
-}
-
-func makeFrame(s *session) (step, bool) {
-	name, rows, factor := s.name(), int64(1+s.random.IntN(2000)), s.small()
-	code := fmt.Sprintf("import pandas as pd\n%[1]s = pd.DataFrame({'a': range(%[2]d)}); %[1]s['b'] = %[1]s['a'] * %[3]d", name, rows, factor)
-	return step{code: code, change: set(name, frame{rows, factor * rows * (rows - 1) / 2}), slow: true}, s.has.pandas
-}
-
-func changeFrame(s *session) (step, bool) {
-	name, v, ok := holding[frame](s)
-	plus := s.small()
-	return step{code: fmt.Sprintf("%s['b'] += %d", name, plus), change: set(name, frame{v.rows, v.sum + plus*v.rows}), slow: true}, ok
-}
-
-func defineFunction(s *session) (step, bool) {
-	name, f := s.name(), function{s.small(), s.small()}
-	code := fmt.Sprintf("def %s(x):\n    return %d * x + %d\n%s(3)", name, f.factor, f.plus, name)
-	return step{code: code, stdout: fmt.Sprintf("%d\n", f.factor*3+f.plus), change: set(name, f)}, true
-}
-
-func importModule(s *session) (step, bool) {
-	name := s.name()
-	return step{code: "import math as " + name, change: set(name, module{})}, true
-}
-
-func makeGenerator(s *session) (step, bool) {
-	name := s.name()
-	return step{code: name + " = (i for i in range(10**9))", change: set(name, generator{-1})}, true
-}
-
-func advanceGenerator(s *session) (step, bool) {
-	name, v, ok := holding[generator](s)
-	next := generator{v.last + 1}
-	return step{code: fmt.Sprintf("next(%s)", name), stdout: fmt.Sprintf("%d\n", next.last), change: set(name, next)}, ok
-}
-
-func seedRandom(s *session) (step, bool) {
-	seed := s.random.Uint32()
-	t := seedKey(seed)
-	return step{code: fmt.Sprintf("import random\nrandom.seed(%d)", seed), change: func(now *state) { now.random = &t }}, true
-}
-
-func drawRandom(s *session) (step, bool) {
-	after, text := drawn(s.model.now.random)
+	numbers := s.python.Draws[name][at.seed][at.drawn : at.drawn+3]
+	at.drawn += 3
 	return step{
-		code:   "[random.getrandbits(32) for _ in range(3)]",
-		stdout: text, change: func(now *state) { now.random = after },
-	}, after != nil
-}
-
-func seedNumpy(s *session) (step, bool) {
-	seed := s.random.Uint32()
-	t := seedNumber(seed)
-	code := fmt.Sprintf("import numpy as np\nnp.random.seed(%d)", seed)
-	return step{code: code, change: func(now *state) { now.numpy = &t }, slow: true}, s.has.numpy
-}
-
-func drawNumpy(s *session) (step, bool) {
-	after, text := drawn(s.model.now.numpy)
-	return step{
-		code:   "[int.from_bytes(np.random.bytes(4), 'little') for _ in range(3)]",
-		stdout: text, change: func(now *state) { now.numpy = after },
-	}, after != nil
-}
-
-// drawn returns a generator after three draws, and the draws as Python prints them.
-func drawn(before *twister) (*twister, string) {
-	if before == nil {
-		return nil, ""
-	}
-	after := *before
-	return &after, fmt.Sprintf("[%d, %d, %d]\n", after.draw(), after.draw(), after.draw())
+		code:   "[" + generators[name] + " for _ in range(3)]",
+		stdout: fmt.Sprintf("[%d, %d, %d]\n", numbers[0], numbers[1], numbers[2]),
+		change: func(now *state) { now.streams[name] = at },
+	}, true
 }
 
 func deleteVariable(s *session) (step, bool) {
@@ -266,40 +218,60 @@ func printFromChild(s *session) (step, bool) {
 	return step{code: code, stdout: fmt.Sprintf("child %d\nraw\n", n), slow: true}, true
 }
 
-// bulkLine is a line of bulk output; its number makes gaps visible.
+// bulkCode prints lines, whose numbers make gaps visible, as bulkLine has them.
+const bulkCode = "for i in range(%d):\n    print(f'line {i:07d} ' + 'x' * 50)"
+
 func bulkLine(i int) string { return fmt.Sprintf("line %07d %s\n", i, strings.Repeat("x", 50)) }
 
-// printBulk prints lines.
-func printBulk(lines int) step {
+// bulk prints more than an answer holds.
+func (s *session) bulk() step {
+	lines := 100 + s.random.IntN(20_000)
 	var text strings.Builder
 	for i := range lines {
 		text.WriteString(bulkLine(i))
 	}
-	code := fmt.Sprintf("for i in range(%d):\n    print(f'line {i:07d} ' + 'x' * 50)", lines)
-	return step{code: code, stdout: text.String(), slow: true}
+	return step{code: fmt.Sprintf(bulkCode, lines), stdout: text.String(), slow: true}
 }
 
-// showSome shows figures with long titles, some of them named and saved.
+// showSome shows figures with long titles.
 func showSome(s *session) (step, bool) {
 	n, title := 2+s.random.IntN(3), strings.Repeat("title ", 1+s.random.IntN(100))
 	code := fmt.Sprintf("import matplotlib.pyplot as plt\nfor k in range(%d):\n    plt.figure(figsize=(1, 1)); plt.title(%q); plt.show()\nplt.close('all')", n, title)
-	return step{code: code, figures: n, slow: true}, s.has.matplotlib
+	return step{code: code, figures: n, slow: true}, s.python.Has["matplotlib"]
 }
 
 // displaySome shows values that are text.
 func displaySome(s *session) (step, bool) {
-	n := 1 + s.random.IntN(5)
-	code := fmt.Sprintf("for k in range(%d):\n    display(k)", n)
-	var text strings.Builder
+	n, text := 1+s.random.IntN(5), ""
 	for k := range n {
-		fmt.Fprintf(&text, "%d\n", k)
+		text += fmt.Sprintf("%d\n", k)
 	}
-	return step{code: code, stdout: text.String()}, true
+	return step{code: fmt.Sprintf("for k in range(%d):\n    display(k)", n), stdout: text}, true
 }
 
 // showFigure shows a figure and keeps its object.
-func showFigure(s *session) step {
-	name, lines := s.name(), 1+s.random.IntN(3)
+func (s *session) showFigure() step {
+	name, lines := s.name(), 1+s.small()%3
 	code := fmt.Sprintf("import matplotlib.pyplot as plt\n%s = plt.figure(figsize=(2, 2))\nfor k in range(%d):\n    plt.plot([k, 1]);\nplt.show()", name, lines)
-	return step{code: code, change: set(name, figure{lines}), figures: 1, slow: true}
+	return step{code: code, change: set(name, figure(lines)), figures: 1, slow: true}
+}
+
+// startThread starts a thread, with which the interpreter can't be copied.
+func startThread() step {
+	code := fmt.Sprintf("import threading\n%[1]s = threading.Event()\n%[2]s = threading.Thread(target=%[1]s.wait, daemon=True); %[2]s.start()", eventName, threadName)
+	return step{code: code, change: func(now *state) {
+		maps.Copy(now.variables, map[string]value{eventName: event(false), threadName: liveThread})
+	}}
+}
+
+func endThread() step {
+	return step{code: fmt.Sprintf("%s.set(); %s.join()", eventName, threadName), change: func(now *state) {
+		maps.Copy(now.variables, map[string]value{eventName: event(true), threadName: endedThread})
+	}}
+}
+
+// startChild starts a process that outlives the call, but not the interpreter.
+func startChild() step {
+	code := "import subprocess\n" + childName + " = subprocess.Popen(['sleep', '1000'])"
+	return step{code: code, change: set(childName, runningChild), slow: true}
 }

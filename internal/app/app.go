@@ -72,7 +72,7 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 	options := a.managerOptions()
 	a.python = a.newPythons(options.WorkdirRoot)
 	a.python.proxy = proxy
-	a.ends = append(a.ends, func(context.Context) error { return a.python.Close() })
+	a.endWithError(a.python.Close)
 	options.Starter, options.CheckPython = a.python, a.python.choose
 	a.metrics = a.newMetrics()
 	options.Ended = a.ended
@@ -88,7 +88,7 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 		a.endWith(a.policy.close)
 	}
 	if a.journal != nil {
-		a.journal.beat(a.manager.Pulses)
+		a.journal.beat(a.manager.Heartbeats)
 	}
 	a.server, a.shown = a.newServer()
 	a.python.warm()
@@ -100,12 +100,12 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 func (a *App) begin() {
 	if a.workspace != nil {
 		a.workspace.begin()
-		a.endWith(a.workspace.stop) // interpreters wait for it
+		a.endWith(a.workspace.work.stop) // interpreters wait for it
 	}
 	if a.plugins != nil {
 		a.plugins.load = a.loadPlugin
 		a.plugins.begin()
-		a.endWith(a.plugins.close)
+		a.endWith(a.plugins.passes.stop)
 	}
 	a.endWith(a.shown.Close)
 	a.endWith(a.ready.close)
@@ -117,19 +117,19 @@ func (a *App) openFiles() (err error) {
 	if a.run, err = newRunDir(a.config, runsName, newRunName); err != nil {
 		return err
 	}
-	a.ends = append(a.ends, func(context.Context) error { return a.run.close() })
+	a.endWithError(a.run.close)
 	if a.kept, err = openKept(a.config, a.log); err != nil {
 		return err
 	}
 	if a.kept != nil {
-		a.ends = append(a.ends, func(context.Context) error { return a.kept.close() })
+		a.endWithError(a.kept.close)
 	}
 	workdirs, err := reclaimWorkdirs(a.config, a.log)
 	if err != nil {
 		return err
 	}
 	if workdirs != nil {
-		a.ends = append(a.ends, func(context.Context) error { return workdirs.Unlock() })
+		a.endWithError(workdirs.Unlock)
 	}
 	if a.plugins, err = openPlugins(a.config, a.log); err != nil {
 		return err
@@ -138,7 +138,7 @@ func (a *App) openFiles() (err error) {
 		return err
 	}
 	if a.workspace != nil {
-		a.ends = append(a.ends, func(context.Context) error { return a.workspace.close() })
+		a.endWithError(a.workspace.close)
 	}
 	return a.openJournal()
 }
@@ -171,10 +171,14 @@ const closeTime = 30 * time.Second
 
 // endWith has Close call end, before all that was started earlier.
 func (a *App) endWith(end func()) {
-	a.ends = append(a.ends, func(context.Context) error {
+	a.endWithError(func() error {
 		end()
 		return nil
 	})
+}
+
+func (a *App) endWithError(end func() error) {
+	a.ends = append(a.ends, func(context.Context) error { return end() })
 }
 
 func (a *App) endSessions(ctx context.Context) error {

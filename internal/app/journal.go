@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"sync"
 	"time"
 
 	"understudy/internal/config"
@@ -22,10 +21,8 @@ const pulseEvery = time.Second / 2
 // journalService is the journal of this server, and what tells it what runs.
 type journalService struct {
 	*journal.Journal
-	log     *slog.Logger
-	life    context.Context
-	end     context.CancelFunc
-	beating sync.WaitGroup
+	log   *slog.Logger
+	beats *background
 }
 
 // openJournal opens the journal; nil records nothing. A server without one still serves,
@@ -49,8 +46,7 @@ func openJournal(c *config.Config, workspace string, log *slog.Logger) (*journal
 		return nil, nil
 	}
 	log.Debug("recording", "journal", j.Path(), "run", j.RunID())
-	life, end := context.WithCancel(context.Background())
-	return &journalService{Journal: j, log: log, life: life, end: end}, nil
+	return &journalService{Journal: j, log: log, beats: newBackground()}, nil
 }
 
 // runOf describes this server for its journal.
@@ -75,15 +71,15 @@ func (j *journalService) found(version string) {
 }
 
 // beat tells the journal twice a second what the sessions do, while it changes.
-func (j *journalService) beat(pulses func() []sessions.Pulse) {
-	j.beating.Go(func() {
+func (j *journalService) beat(pulses func() []sessions.Heartbeat) {
+	j.beats.Go(func(life context.Context) {
 		ticks := time.NewTicker(pulseEvery)
 		defer ticks.Stop()
-		var before []sessions.Pulse
+		var before []sessions.Heartbeat
 		skipped := 0
 		for {
 			select {
-			case <-j.life.Done():
+			case <-life.Done():
 				return
 			case <-ticks.C:
 			}
@@ -93,7 +89,7 @@ func (j *journalService) beat(pulses func() []sessions.Pulse) {
 				continue
 			}
 			skipped = 0
-			if before = now; j.Pulse(j.life, now) != nil {
+			if before = now; j.Pulse(life, now) != nil {
 				before = nil // who watches learns it later; calls say what is wrong
 			}
 		}
@@ -104,21 +100,20 @@ func (j *journalService) beat(pulses func() []sessions.Pulse) {
 // each would write the whole tail of its output once more.
 const quietBeats = 19
 
-func anyRuns(now []sessions.Pulse) bool {
-	return slices.ContainsFunc(now, func(p sessions.Pulse) bool { return p.Execution != 0 })
+func anyRuns(now []sessions.Heartbeat) bool {
+	return slices.ContainsFunc(now, func(p sessions.Heartbeat) bool { return p.Execution != 0 })
 }
 
 // unchanged reports whether nothing has changed but time and memory.
-func unchanged(before, now []sessions.Pulse) bool {
-	return slices.EqualFunc(before, now, func(a, b sessions.Pulse) bool {
+func unchanged(before, now []sessions.Heartbeat) bool {
+	return slices.EqualFunc(before, now, func(a, b sessions.Heartbeat) bool {
 		return a.InterpreterID == b.InterpreterID && a.Client == b.Client && a.Execution == b.Execution && a.Waiting == b.Waiting && a.Tail == b.Tail
 	})
 }
 
 // close ends the run. No session is left.
 func (j *journalService) close(ctx context.Context) error {
-	j.end()
-	j.beating.Wait()
+	j.beats.stop()
 	if err := j.Close(ctx); err != nil {
 		return errors.Join(errors.New("closing the journal"), err)
 	}

@@ -66,9 +66,9 @@ func TestRunInTheJournal(t *testing.T) {
 		t.Fatal(err)
 	}
 	beats := make(chan struct{}, 100)
-	j.beat(func() []sessions.Pulse {
+	j.beat(func() []sessions.Heartbeat {
 		beats <- struct{}{}
-		return []sessions.Pulse{{InterpreterID: "a", Execution: 1}}
+		return []sessions.Heartbeat{{InterpreterID: "a", Execution: 1}}
 	})
 	<-beats
 	if err := j.close(t.Context()); err != nil {

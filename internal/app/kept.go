@@ -9,12 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"understudy/internal/config"
 	"understudy/internal/untrusted"
-	"understudy/sessions"
+	"understudy/sessions/workdir"
 )
 
 // keptFiles is where what a server on stdio has named in its answers stays when it ends:
@@ -22,8 +21,7 @@ import (
 // They go as the journal's runs do, when they are too old or too large together.
 type keptFiles struct {
 	*runDir
-	endLife  context.CancelFunc
-	sweeping sync.WaitGroup
+	sweeping *background
 }
 
 const (
@@ -45,9 +43,8 @@ func openKept(c *config.Config, log *slog.Logger) (*keptFiles, error) {
 	if err != nil {
 		return nil, err
 	}
-	life, endLife := context.WithCancel(context.Background())
-	k := &keptFiles{runDir: dir, endLife: endLife}
-	k.sweeping.Go(func() {
+	k := &keptFiles{dir, newBackground()}
+	k.sweeping.Go(func(life context.Context) {
 		all := filepath.Dir(dir.dir)
 		s := keptSweep{keep: c.Serve.JournalKeep, size: c.Serve.JournalSize, log: log}
 		if err := s.sweep(life, all); err != nil && life.Err() == nil {
@@ -59,11 +56,7 @@ func openKept(c *config.Config, log *slog.Logger) (*keptFiles, error) {
 
 // close leaves what there is, and no directory that nothing is in.
 func (k *keptFiles) close() error {
-	if k == nil {
-		return nil
-	}
-	k.endLife()
-	k.sweeping.Wait()
+	k.sweeping.stop()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	err := removeLock(k.lock)
@@ -133,7 +126,7 @@ func (s keptSweep) tidy(ctx context.Context, root *os.Root, run string) (ended b
 	}
 	its, err := root.OpenRoot(run)
 	if err == nil {
-		err = errors.Join(sessions.TidyFiles(ctx, its), its.Close())
+		err = errors.Join(workdir.Tidy(ctx, its), its.Close())
 	}
 	return false, errors.Join(err, removeLock(lock))
 }

@@ -3,13 +3,12 @@ package app
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"log/slog"
 	"net"
-	"net/http"
 
 	"understudy/internal/auth"
 	"understudy/internal/config"
+	"understudy/internal/connect"
 	"understudy/internal/sandbox"
 	"understudy/internal/transport"
 	"understudy/sessions"
@@ -42,7 +41,7 @@ func openNetwork(c *config.Config, log *slog.Logger) (_ *network, err error) {
 		return nil, err
 	}
 	if c.Serve.Socket != "" {
-		n.listener, err = transport.ListenSocket(c.Serve.Socket)
+		n.listener, err = connect.ListenSocket(c.Serve.Socket)
 		if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
 			n.listener = sandbox.Outsiders(n.listener, log)
 		}
@@ -81,7 +80,7 @@ func (a *App) httpOptions() transport.HTTPOptions {
 	return transport.HTTPOptions{
 		Streamable: s.Has(config.TransportHTTP), SSE: s.Has(config.TransportSSE),
 		AllowOrigins: s.AllowOrigin, AllowHosts: a.hosts(s.Addr),
-		MaxRequest: s.MaxRequest, MaxConnections: s.MaxConnections,
+		MaxRequest: 64 << 20, MaxConnections: 2048,
 		MaxCalls: s.MaxCallsPerClient, MaxRate: s.MaxRequestsPerSecond,
 		Left: a.left, ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Interrupt: a.interrupt,
 		Logger: a.log,
@@ -162,7 +161,7 @@ func (d *door) close() {
 
 // gate lets in who has a token for scope.
 func (d *door) gate(scope string) *auth.Gate {
-	return auth.NewGate(auth.GateOptions{Tokens: d.tokens, Resource: d.resource, Scope: scope})
+	return &auth.Gate{Tokens: d.tokens, Resource: d.resource, Scope: scope}
 }
 
 // admit has the transport ask who sends a request, and tells clients where
@@ -183,29 +182,6 @@ func (d *door) admit(options *transport.HTTPOptions) {
 		served = append(served, transport.SSEPath)
 	}
 	for path, handler := range d.resource.Metadata(served) {
-		options.Routes[path] = handler
+		options.Routes[path] = transport.Route{Handler: handler}
 	}
-}
-
-// guard lets through who has a token for scope. Without a door it is open.
-func (d *door) guard(scope string, next http.Handler) http.Handler {
-	if d == nil {
-		return next
-	}
-	gate := d.gate(scope)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, err := gate.Authenticate(r)
-		var refusal *auth.Refusal
-		switch {
-		case err == nil:
-			next.ServeHTTP(w, r)
-		case errors.As(err, &refusal):
-			if challenge := refusal.Challenge(); challenge != "" {
-				w.Header().Set("WWW-Authenticate", challenge)
-			}
-			http.Error(w, refusal.Error(), refusal.Status())
-		default: // Authenticate gives no other error
-			http.Error(w, "authentication does not work at the moment", http.StatusInternalServerError)
-		}
-	})
 }

@@ -26,11 +26,15 @@ const (
 // operate adds to the options who may come in, what is counted, and the routes
 // of who watches.
 func (n *network) operate(a *App, options *transport.HTTPOptions) {
-	options.Routes = map[string]http.Handler{healthPath: http.HandlerFunc(alive), readyPath: a.ready}
+	options.Routes = map[string]transport.Route{healthPath: {Handler: http.HandlerFunc(alive)}, readyPath: {Handler: a.ready}}
 	n.door.admit(options)
 	options.Observe = a.observe
 	if n.watchers == nil {
-		options.Routes[metricsPath] = n.door.guard(auth.ScopeMetrics, a.metrics.Handler())
+		metrics := transport.Route{Handler: a.metrics.Handler()}
+		if n.door != nil {
+			metrics.Authenticator = n.door.gate(auth.ScopeMetrics)
+		}
+		options.Routes[metricsPath] = metrics
 	}
 }
 

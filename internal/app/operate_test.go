@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"understudy/internal/config"
 	"understudy/internal/transport"
@@ -19,7 +18,7 @@ func watchedApp(log io.Writer) *App {
 	a := &App{
 		config: &config.Config{}, log: slog.New(slog.NewTextHandler(log, nil)),
 		manager: sessions.NewManager(sessions.Options{}),
-		ready:   &readiness{now: time.Now},
+		ready:   newReadiness(nil, quiet()),
 	}
 	a.metrics = a.newMetrics()
 	a.ready.prove()
@@ -78,7 +77,7 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 
 	options := transport.HTTPOptions{Streamable: true}
 	n.operate(a, &options)
-	if options.Routes[metricsPath] != nil || options.Routes[readyPath] == nil {
+	if options.Routes[metricsPath].Handler != nil || options.Routes[readyPath].Handler == nil {
 		t.Error("with an address of their own, metrics are served beside MCP too")
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -41,6 +42,9 @@ func (a *App) managerOptions() sessions.Options {
 	return o
 }
 
+// spoolLimit is how many bytes of each output stream of a run are kept on disk.
+const spoolLimit = 1_000_000_000
+
 // sessionOptions are the settings alone, for a run with a directory.
 func sessionOptions(c *config.Config, run string, log *slog.Logger) sessions.Options {
 	limits := limitsOf(c)
@@ -49,8 +53,8 @@ func sessionOptions(c *config.Config, run string, log *slog.Logger) sessions.Opt
 		Dir:     filepath.Join(run, "sessions"),
 		Workdir: c.Serve.Workdir, WorkdirRoot: filepath.Join(run, "work"), KeepWorkdirs: c.Serve.KeepWorkdirs,
 		Timeout: c.Serve.Timeout, MaxTimeout: c.Serve.MaxTimeout, Wait: c.Serve.Wait, Grace: c.Serve.Grace,
-		MaxSessions: c.Serve.MaxSessions, Queue: c.Serve.Queue, IdleTTL: c.Serve.IdleTTL,
-		OutputLimit: int(c.Serve.OutputLimit), SpoolLimit: c.Serve.SpoolLimit,
+		MaxSessions: c.Serve.MaxSessions, Queue: 16, IdleTTL: c.Serve.IdleTTL,
+		OutputLimit: int(c.Serve.OutputLimit), SpoolLimit: spoolLimit,
 		// What the text budget cuts must be in a file; it is shared by two
 		// streams, the result and the error.
 		SpoolAfter:      answer.SmallestText(c.Serve.TextBudget) / 4,
@@ -61,7 +65,7 @@ func sessionOptions(c *config.Config, run string, log *slog.Logger) sessions.Opt
 		MaxRetries:   c.Serve.MaxRetries, SessionVariables: c.Serve.SessionVariables,
 		PrintLimit: limits.Output, MemoryLimit: limits.Memory, DiskLimit: limits.Disk,
 		Conversation: func(ctx context.Context) string { return transport.CallerFrom(ctx).Conversation },
-		AbandonedTTL: c.Serve.AbandonedTTL, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
+		AbandonedTTL: time.Hour, InterruptOnLeave: c.Serve.OnDisconnect == "interrupt",
 	}
 	o.Origin, o.HasEnded = transport.Origin, transport.HasEnded
 	if c.Serve.DefaultInterpreter == "none" {

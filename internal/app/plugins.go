@@ -36,13 +36,10 @@ type pluginSet struct {
 	// could not be tried.
 	load func(context.Context, plugins.Set, plugins.Plugin) (problem string, err error)
 
-	life    context.Context // ends with the server
-	endLife context.CancelFunc
+	passes *background
 
 	mu      sync.Mutex
-	refresh func() // of the tools; nil until they are there
-	given   []sessions.Plugin
-	of      int           // the revision that given is of
+	refresh func()        // of the tools; nil until they are there
 	loaded  chan struct{} // closed once all that had been found has been loaded
 	began   time.Time     // when loading did
 }
@@ -61,9 +58,8 @@ func openPlugins(c *config.Config, log *slog.Logger) (*pluginSet, error) {
 		log.Warn("plugins are not used: with --mode cli-only there is nothing that could call them", "dir", c.Serve.Plugins)
 		return nil, nil
 	}
-	s := &pluginSet{loaded: make(chan struct{})}
+	s := &pluginSet{passes: newBackground(), loaded: make(chan struct{})}
 	close(s.loaded)
-	s.life, s.endLife = context.WithCancel(context.Background())
 	var err error
 	s.registry, err = plugins.Open(c.Serve.Plugins, plugins.Options{Logger: log, Changed: s.changed})
 	return s, err
@@ -72,12 +68,7 @@ func openPlugins(c *config.Config, log *slog.Logger) (*pluginSet, error) {
 // Plugins returns what code is to find, and why it can't use the rest.
 func (s *pluginSet) Plugins() ([]sessions.Plugin, int) {
 	set := s.registry.Set()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.of != set.Revision {
-		s.given, s.of = Equipment(set).Plugins, set.Revision
-	}
-	return s.given, s.of
+	return Equipment(set).Plugins, set.Revision
 }
 
 // Equipment is what sessions are told of a set. Of the broken ones they hear where
@@ -172,24 +163,25 @@ func (s *pluginSet) begin() {
 		s.began = time.Now()
 	default: // a pass goes on, and this one is as good as it
 	}
-	s.loaded = done
-	go func() {
+	if s.passes.Go(func(life context.Context) {
 		defer close(done)
 		<-before
-		s.pass()
-	}()
+		s.pass(life)
+	}) {
+		s.loaded = done
+	}
 }
 
-func (s *pluginSet) pass() {
+func (s *pluginSet) pass(life context.Context) {
 	set := s.registry.Known()
 	for _, p := range set.Ready() {
-		if s.life.Err() != nil {
+		if life.Err() != nil {
 			return
 		}
 		if s.registry.Tried(p) {
 			continue
 		}
-		if problem, err := s.load(s.life, set, p); err == nil {
+		if problem, err := s.load(life, set, p); err == nil {
 			s.registry.Judge(p, problem)
 		}
 	}
@@ -206,15 +198,6 @@ func (s *pluginSet) await(ctx context.Context) {
 	case <-loaded:
 	case <-ctx.Done():
 	}
-}
-
-// close ends a pass that is under way, and waits for it.
-func (s *pluginSet) close() {
-	s.endLife()
-	s.mu.Lock()
-	loaded := s.loaded
-	s.mu.Unlock()
-	<-loaded
 }
 
 // pluginTime bounds the loading of one plugin, with the start of its interpreter.

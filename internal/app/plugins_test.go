@@ -87,16 +87,6 @@ func TestPreloadOfPlugins(t *testing.T) {
 	}
 }
 
-func TestWithoutPlugins(t *testing.T) {
-	s, err := openPlugins(configOf(t), quiet())
-	if err != nil || s != nil {
-		t.Fatalf("%v %v", s, err)
-	}
-	if c := configOf(t); s.preloading(c) != c {
-		t.Error("other settings")
-	}
-}
-
 // TestPluginsOfNoUse: where nothing could call them they are not read, which is said.
 func TestPluginsOfNoUse(t *testing.T) {
 	var log bytes.Buffer
@@ -110,31 +100,6 @@ func TestSessionVariablesAreChecked(t *testing.T) {
 	_, err := openPlugins(configOf(t, "--session-variables", "a="+strings.Repeat("x", 10_001)), quiet())
 	if err == nil || !strings.HasPrefix(err.Error(), "session-variables: session variable \"a\" has 10001 characters") {
 		t.Error(err)
-	}
-}
-
-// TestToolsFollowTheFiles: a change of the directory reaches what is told of
-// tools, and the sessions.
-func TestToolsFollowTheFiles(t *testing.T) {
-	dir := pluginDir(t, pluginFiles)
-	s, err := openPlugins(configOf(t, "--plugins", dir), quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	refreshed := ""
-	s.refresh = func() { refreshed = s.summary() }
-	s.load = func(context.Context, plugins.Set, plugins.Plugin) (string, error) { return "", nil }
-	defer s.close()
-	if err := os.Remove(filepath.Join(dir, "good.yaml")); err != nil {
-		t.Fatal(err)
-	}
-	for refreshed == "" { // the files are looked at once a second
-		s.Plugins()
-		time.Sleep(10 * time.Millisecond)
-	}
-	given, revision := s.Plugins()
-	if len(given) != 1 || revision != 2 || strings.Contains(refreshed, "good") {
-		t.Errorf("%+v, revision %d, %s", given, revision, refreshed)
 	}
 }
 
@@ -167,7 +132,11 @@ func TestLoading(t *testing.T) {
 	if all := s.tools(); all[1].Broken != problem {
 		t.Errorf("%+v", all)
 	}
-	s.close()
+	s.passes.stop()
+	last := s.loaded
+	if s.begin(); s.loaded != last {
+		t.Error("a pass began after the end")
+	}
 }
 
 // TestLoad: why a plugin can't be loaded, in words that name its file.

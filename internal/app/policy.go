@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"log/slog"
-	"sync"
 
 	"understudy/internal/config"
 	"understudy/internal/policy"
@@ -60,16 +59,14 @@ func NewVerifier(
 // policyService is the Verifier of a server, and what keeps it.
 type policyService struct {
 	*policy.Verifier
-	endLife context.CancelFunc
-	warming sync.WaitGroup
+	warming *background
 }
 
 // newPolicyService starts a checker in the background: where there is no Python the first
 // call says so.
 func newPolicyService(source *policy.Source, python *pythons, log *slog.Logger) *policyService {
-	life, endLife := context.WithCancel(context.Background())
-	p := &policyService{Verifier: NewVerifier(source, principalOf, python.Helper, log), endLife: endLife}
-	p.warming.Go(func() {
+	p := &policyService{NewVerifier(source, principalOf, python.Helper, log), newBackground()}
+	p.warming.Go(func(life context.Context) {
 		if err := p.Warm(life); err != nil {
 			log.Debug("no checker of code is there yet", "error", err)
 		}
@@ -93,7 +90,6 @@ func rulesFor(source *policy.Source) *tools.Rules {
 
 // close ends the checkers. All code is refused from then on.
 func (p *policyService) close() {
-	p.endLife()
-	p.warming.Wait()
+	p.warming.stop()
 	p.Close()
 }

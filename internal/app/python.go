@@ -5,8 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"slices"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"understudy/internal/config"
@@ -18,9 +17,6 @@ import (
 	"understudy/tools"
 	"understudy/tools/answer"
 )
-
-// StartZygote is the value of --start that forks interpreters.
-const StartZygote = "zygote"
 
 // pythons are the Pythons of a server: the usual one, and those that an interpreter may be
 // made with by name. Each is looked for when the first session needs it, and has what its
@@ -41,14 +37,12 @@ type pythons struct {
 	// workspace is what starts wait for; nil: for nothing.
 	workspace *workspaceService
 
-	homes   string          // where sessions will have their homes, "" if none is to be ready ahead
-	life    context.Context // ends with Close
-	endLife context.CancelFunc
-	warming sync.WaitGroup
+	homes   string // where sessions will have their homes, "" if none is to be ready ahead
+	warming *background
 
-	looking chan struct{} // holds something while one looks for Python
+	wall atomic.Pointer[sandbox.Wall] // of the usual one, once it was found; nil without a sandbox
 
-	mu      sync.Mutex
+	turn    chan struct{}      // holds something while one looks at what follows, or for a Python
 	known   map[string]*python // by the names that they were asked for with, "" the usual one
 	opened  []*python          // all that were
 	project string             // where environments of a project are looked for; "" for nowhere
@@ -88,16 +82,12 @@ func (a *App) newPythons(homes string) *pythons {
 }
 
 func newPythons(c *config.Config, log *slog.Logger) *pythons {
-	life, endLife := context.WithCancel(context.Background())
 	project, _ := WorkingDirectory(c)
 	return &pythons{
-		config: c, log: log, life: life, endLife: endLife, project: project,
-		looking: make(chan struct{}, 1), known: map[string]*python{},
+		config: c, log: log, warming: newBackground(), project: project,
+		turn: make(chan struct{}, 1), known: map[string]*python{},
 	}
 }
-
-// Name is the value of --start.
-func (p *pythons) Name() string { return p.config.Serve.Start }
 
 // Waiting says in a clause what starts wait for now, "" when for nothing.
 func (p *pythons) Waiting() string {
@@ -128,7 +118,7 @@ func (p *pythons) Start(ctx context.Context, spec sessions.Spec) (sessions.Worke
 
 // ForkObstacle says why interpreters can't be copied, "" if they can.
 func (p *pythons) ForkObstacle() string {
-	if p.config.Serve.Start != StartZygote {
+	if p.config.Serve.Start != config.StartZygote {
 		return worker.ObstacleSpawned
 	}
 	return worker.ForkObstacle(p.config.Serve.CheckpointMemory)
@@ -137,8 +127,8 @@ func (p *pythons) ForkObstacle() string {
 // warm looks for the usual Python and begins to start what interpreters are forked from,
 // in the background: where there is no Python the first call says so.
 func (p *pythons) warm() {
-	p.warming.Go(func() {
-		python, err := p.ready(p.life, "")
+	p.warming.Go(func(life context.Context) {
+		python, err := p.ready(life, "")
 		if err != nil {
 			p.log.Debug("Python is not there yet", "error", err)
 			return
@@ -160,8 +150,8 @@ func (p *pythons) choose(ctx context.Context, name string) error {
 // ready returns the Python of a name, which it looks for unless that was done before.
 func (p *pythons) ready(ctx context.Context, name string) (*python, error) {
 	select {
-	case p.looking <- struct{}{}:
-		defer func() { <-p.looking }()
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -173,39 +163,48 @@ type noPythonError struct{ error }
 
 func (e noPythonError) Unwrap() error { return e.error }
 
-// look is ready for a caller that alone may look.
+// look is ready for a caller whose turn it is.
 func (p *pythons) look(ctx context.Context, name string) (*python, error) {
-	if there := p.there(name); there != nil {
-		return there, nil
+	if its := p.known[name]; its != nil {
+		return its, nil
 	}
 	if name != "" { // which may be the same
 		_, _ = p.look(ctx, "") // who wants that one is told what is wrong with it
 	}
-	p.mu.Lock()
-	project := p.project
-	p.mu.Unlock()
-	found, err := FindNamed(ctx, p.config, name, project)
+	found, err := FindNamed(ctx, p.config, name, p.project)
 	if err != nil && ctx.Err() == nil {
 		err = noPythonError{err}
 	}
 	if err != nil {
 		return nil, err
 	}
-	its := p.withPath(found.Path)
-	if its == nil {
-		p.log.Info("found Python", "path", found.Path, "version", found.Version, "why", found.Why)
-		for _, passed := range found.Passed {
-			p.log.Info("passed a Python over", "path", passed.Path, "why", passed.Why, "because", passed.Reason)
-		}
-		if its, err = p.open(ctx, name, found); err != nil {
-			return nil, err
-		}
+	its, err := p.of(ctx, name, found)
+	if err != nil {
+		return nil, err
 	}
-	p.keep(name, its)
+	p.known[name] = its
 	if name == "" && p.found != nil {
 		p.found(found.Version)
 	}
 	return its, nil
+}
+
+// of returns one that was found, which may be known by another name.
+func (p *pythons) of(ctx context.Context, name string, found *pythonenv.Found) (*python, error) {
+	for _, its := range p.opened {
+		if its.Path == found.Path {
+			return its, nil
+		}
+	}
+	p.log.Info("found Python", "path", found.Path, "version", found.Version, "why", found.Why)
+	for _, passed := range found.Passed {
+		p.log.Info("passed a Python over", "path", passed.Path, "why", passed.Why, "because", passed.Reason)
+	}
+	its, err := p.open(ctx, name, found)
+	if err == nil {
+		p.opened = append(p.opened, its)
+	}
+	return its, err
 }
 
 // open makes what starts interpreters with a Python, behind a wall if there is to be one.
@@ -217,6 +216,7 @@ func (p *pythons) open(ctx context.Context, name string, found *pythonenv.Found)
 	case name == "":
 		made.wall, err = NewWall(ctx, p.config, found.Path, p.log)
 		made.wall.ExpectHomes(p.homes)
+		p.wall.Store(made.wall)
 	case p.Confines():
 		made.wall, err = p.anotherWall(ctx, found.Path)
 	}
@@ -224,7 +224,9 @@ func (p *pythons) open(ctx context.Context, name string, found *pythonenv.Found)
 		return nil, err
 	}
 	options := workerOptions(p.config, found, made.wall, p.log)
-	options.Serve = serving(p.proxy)
+	if p.proxy != nil {
+		options.Serve = p.proxy.Serve
+	}
 	options.Environment = p.environment(name, found)
 	made.starter = startWith(p.config, options)
 	return made, nil
@@ -243,40 +245,11 @@ func (p *pythons) anotherWall(ctx context.Context, path string) (*sandbox.Wall, 
 	return usual.wall.ForPython(directories)
 }
 
-// there returns the Python of a name, nil until it was found. It waits for nobody who looks.
-func (p *pythons) there(name string) *python {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.known[name]
-}
-
-// withPath returns a Python that was found by another name, nil if none was.
-func (p *pythons) withPath(path string) *python {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	i := slices.IndexFunc(p.opened, func(each *python) bool { return each.Path == path })
-	if i < 0 {
-		return nil
-	}
-	return p.opened[i]
-}
-
-func (p *pythons) keep(name string, its *python) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known[name] = its
-	if !slices.Contains(p.opened, its) {
-		p.opened = append(p.opened, its)
-	}
-}
-
 // workIn says that interpreters which are made from now on work in another directory than
 // the settings have it: its project may have another Python.
 func (p *pythons) workIn(dir string) {
-	p.looking <- struct{}{}
-	defer func() { <-p.looking }()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.turn <- struct{}{}
+	defer func() { <-p.turn }()
 	p.project = dir
 	delete(p.known, "")
 	delete(p.known, config.PythonProject)
@@ -293,13 +266,10 @@ func (p *pythons) Helper(ctx context.Context, file string) (*worker.Helper, erro
 
 // Close lets go of all starters, whose workers have been ended.
 func (p *pythons) Close() error {
-	p.endLife()
-	p.warming.Wait()
+	p.warming.stop()
 	defer p.proxy.Close()
-	p.looking <- struct{}{} // whoever looks may be about to make a starter
-	defer func() { <-p.looking }()
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.turn <- struct{}{} // whoever looks may be about to make a starter
+	defer func() { <-p.turn }()
 	var errs []error
 	for _, python := range p.opened {
 		errs = append(errs, python.starter.Close(context.Background()))
@@ -314,7 +284,7 @@ func NewStarter(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall) St
 }
 
 func startWith(c *config.Config, options worker.Options) Starter {
-	if c.Serve.Start == StartZygote {
+	if c.Serve.Start == config.StartZygote {
 		return worker.NewZygote(options)
 	}
 	return worker.NewSpawner(options)

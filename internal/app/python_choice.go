@@ -147,7 +147,7 @@ func (p *pythons) environment(name string, found *pythonenv.Found) worker.Enviro
 	if p.rules != nil {
 		its.NoPip, its.NoShell = p.rules.NoPip, p.rules.NoShell
 	}
-	if own, err := pythonenv.OfSetup(p.life, p.config.DataDir); err == nil && own.Path != found.Path {
+	if own, err := pythonenv.OfSetup(p.warming, p.config.DataDir); err == nil && own.Path != found.Path {
 		its.Own = own.Environment
 	}
 	switch {

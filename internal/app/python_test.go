@@ -105,75 +105,6 @@ func TestNoPythonFromWhereCodeWrites(t *testing.T) {
 	}
 }
 
-// Interpreters of two Pythons live beside each other, each with its own; a branch has its
-// parent's; what is not there is refused before anything is made.
-func TestInterpretersOfSeveralPythons(t *testing.T) {
-	dir, data := newProject(t), t.TempDir()
-	own, other := filepath.Join(data, "python"), filepath.Join(t.TempDir(), "other")
-	makeVenv(t, own)
-	makeVenv(t, other)
-	stamp := []byte(`{"lock":"","python":"3.11"}`)
-	if err := os.WriteFile(filepath.Join(own, "understudy-setup.json"), stamp, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c := serveConfig(t, "--data-dir", data, "--pythons", "other="+filepath.Join(other, "bin", "python")+",gone=/nowhere/python")
-	c.Python = ""
-	a, err := Open(c, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	prefix := func(id string) string {
-		r, err := a.manager.Run(t.Context(), "me", sessions.RunRequest{InterpreterID: id, Code: "import sys; x = sys.prefix; y = globals().get('y', 0) + 1", ResultVarName: "x"})
-		if err != nil || r.Status != sessions.StatusOK {
-			t.Fatalf("%v %+v", err, r)
-		}
-		return strings.Trim(string(r.Result), `"`)
-	}
-	if got := prefix(""); got != filepath.Join(dir, ".venv") {
-		t.Errorf("the usual Python is of %s", got)
-	}
-	for name, want := range map[string]string{config.PythonProject: filepath.Join(dir, ".venv"), config.PythonOwn: own, "other": other} {
-		made, err := a.manager.Create(t.Context(), "me", sessions.CreateRequest{Python: name})
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if got := prefix(made.ID); got != want {
-			t.Errorf("%s is of %s", name, got)
-		}
-		if want := map[string]string{config.PythonProject: "of this project's .venv", config.PythonOwn: "made by understudy setup", "other": "other"}[name]; !strings.Contains(made.Python, want) {
-			t.Errorf("%s is shown as %q", name, made.Python)
-		}
-		if a.python.ForkObstacle() != "" {
-			continue
-		}
-		branch, err := a.manager.Branch(t.Context(), "me", made.ID)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := prefix(branch.ID); got != want {
-			t.Errorf("a branch of %s is of %s", name, got)
-		}
-	}
-	if usual, project := a.python.there(""), a.python.there(config.PythonProject); usual != project {
-		t.Error("the project's Python, which is the usual one, has two zygotes")
-	}
-	before, _ := a.manager.List(t.Context(), "me")
-	for name, words := range map[string]string{"none": `there is "own", "project", "gone", "other"`, "gone": "/nowhere/python"} {
-		_, err := a.manager.Create(t.Context(), "me", sessions.CreateRequest{Python: name})
-		if sessions.CodeOf(err) != sessions.CodeInvalid || !strings.Contains(err.Error(), "python: ") || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if after, _ := a.manager.List(t.Context(), "me"); len(after) != len(before) {
-		t.Errorf("%d interpreters were made of Pythons that are not there", len(after)-len(before))
-	}
-}
-
 // The walls of several Pythons are one: their families have different users, and each
 // reads its own Python.
 func TestSeveralPythonsBehindTheWall(t *testing.T) {
@@ -211,6 +142,10 @@ func TestSeveralPythonsBehindTheWall(t *testing.T) {
 		if r, err = a.manager.Run(t.Context(), "me", sessions.RunRequest{InterpreterID: made.ID, Code: "import nothing_of_that_name"}); err != nil || !strings.Contains(strings.Join(r.Notes, "\n"), "the sandbox has no network") {
 			t.Errorf("%q: an import that failed has the notes %q, %v", name, r.Notes, err)
 		}
+	}
+	all, err := a.manager.List(t.Context(), "me")
+	if err != nil || len(all) != 3 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "standard" || !slices.Contains(all[0].Sandbox.Layers, "rlimits") {
+		t.Errorf("%+v %v", all, err)
 	}
 	if err := a.python.choose(t.Context(), config.PythonProject); err == nil || !strings.Contains(err.Error(), "servers over stdio") {
 		t.Errorf("a project over HTTP: %v", err)

@@ -6,11 +6,8 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/singleflight"
 
 	"understudy/internal/sandbox"
 )
@@ -51,20 +48,18 @@ type readiness struct {
 	log   *slog.Logger
 	now   func() time.Time
 
-	proven   atomic.Int64 // when an interpreter was last started, in Unix nanoseconds
-	stopping atomic.Bool
-	life     context.Context // of trials
-	endLife  context.CancelFunc
+	proven atomic.Int64    // when an interpreter was last started, in Unix nanoseconds
+	life   context.Context // of trials; ends when the server is asked to stop
+	stop   context.CancelFunc
 
-	trials  singleflight.Group
-	mu      sync.Mutex
+	turn    chan struct{} // holds something while one looks at the verdict, or makes a new one
 	checked time.Time
 	reason  string // why not; "" when it can
 }
 
 func newReadiness(options func(context.Context, string) (TrialOptions, error), log *slog.Logger) *readiness {
-	r := &readiness{options: options, log: log, now: time.Now}
-	r.life, r.endLife = context.WithCancel(context.Background())
+	r := &readiness{options: options, log: log, now: time.Now, turn: make(chan struct{}, 1)}
+	r.life, r.stop = context.WithCancel(context.Background())
 	return r
 }
 
@@ -74,77 +69,54 @@ func (r *readiness) prove() { r.proven.Store(r.now().UnixNano()) }
 // stopReason is what is said while the server ends.
 const stopReason = "the server is stopping"
 
-// stop has all further questions answered with no.
-func (r *readiness) stop() { r.stopping.Store(true) }
-
-// close ends a trial that is under way, and waits for it.
+// close ends a trial that is under way, and waits for it. Further questions are answered
+// with no.
 func (r *readiness) close() {
 	r.stop()
-	r.endLife()
-	<-r.trials.DoChan("", r.renew) // joins it
+	r.turn <- struct{}{}
+	<-r.turn
 }
 
 // ServeHTTP answers 200 or 503.
 func (r *readiness) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	reason, err := r.verdict(request.Context())
-	if err != nil {
-		return // who asked has left
-	}
-	if reason != "" {
+	switch {
+	case err != nil: // who asked has left
+	case reason != "":
 		tellHealth(w, http.StatusServiceUnavailable, health{Status: "unavailable", Reason: reason})
-		return
+	default:
+		tellHealth(w, http.StatusOK, health{Status: "ok"})
 	}
-	tellHealth(w, http.StatusOK, health{Status: "ok"})
 }
 
-// verdict says why the server isn't ready, "" if it is. Its error is that of ctx.
+// verdict says why the server isn't ready, "" if it is. One trial at a time: who comes
+// meanwhile waits for its result, and may leave, which is the error.
 func (r *readiness) verdict(ctx context.Context) (string, error) {
-	if r.stopping.Load() {
-		return stopReason, nil
-	}
-	if r.now().Sub(time.Unix(0, r.proven.Load())) < readyHolds {
+	if r.life.Err() == nil && r.now().Sub(time.Unix(0, r.proven.Load())) < readyHolds {
 		return "", nil
 	}
-	if reason, holds := r.last(); holds {
-		return reason, nil
-	}
-	// One trial at a time; who waits gets its result, and may leave.
 	select {
-	case made := <-r.trials.DoChan("", r.renew):
-		return made.Val.(string), nil
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-}
-
-// last is the verdict of the last trial, and whether it still holds.
-func (r *readiness) last() (reason string, holds bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	age := readyHolds
+	holds := readyHolds
 	if r.reason != "" {
-		age = unreadyHolds
+		holds = unreadyHolds
 	}
-	return r.reason, !r.checked.IsZero() && r.now().Sub(r.checked) < age
-}
-
-// renew makes a new verdict, unless one was made since the asker looked.
-func (r *readiness) renew() (any, error) {
-	before, holds := r.last()
-	if holds {
-		return before, nil
-	}
-	if r.stopping.Load() {
+	switch {
+	case r.life.Err() != nil:
 		return stopReason, nil
+	case !r.checked.IsZero() && r.now().Sub(r.checked) < holds:
+		return r.reason, nil
 	}
-	reason := r.try()
-	if before != "" && reason == "" {
+	before := r.reason
+	if r.reason = r.try(); r.reason == "" && before != "" {
 		r.log.Info("interpreters can be started again")
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.reason, r.checked = reason, r.now()
-	return reason, nil
+	r.checked = r.now()
+	return r.reason, nil
 }
 
 // try starts an interpreter and ends it. The context is not the asker's: a
@@ -158,7 +130,7 @@ func (r *readiness) try() string {
 	}
 	missing := noPythonError{}
 	switch {
-	case r.stopping.Load():
+	case r.life.Err() != nil:
 		return stopReason
 	case errors.Is(err, sandbox.ErrBelowFloor):
 		r.log.Warn("not ready: the sandbox does not work as it must", "error", err)

@@ -28,7 +28,6 @@ type trialStarter struct {
 	closed int
 }
 
-func (s *trialStarter) Name() string         { return "trial" }
 func (s *trialStarter) ForkObstacle() string { return "" }
 func (s *trialStarter) Start(_ context.Context, spec sessions.Spec) (sessions.Worker, error) {
 	s.starts++
@@ -61,8 +60,8 @@ func (s *slowStarter) Start(ctx context.Context, spec sessions.Spec) (sessions.W
 	return s.trialStarter.Start(ctx, spec)
 }
 
-// TestReadinessOfTheImpatient: who leaves is let go while a trial runs, and the
-// trial is for whoever stays.
+// TestReadinessOfTheImpatient: who waits for a trial may leave, and the trial is for
+// whoever stays.
 func TestReadinessOfTheImpatient(t *testing.T) {
 	starter := &slowStarter{asked: make(chan struct{}, 10), goOn: make(chan struct{})}
 	r := newReadiness(tried(t, starter), slog.New(slog.DiscardHandler))
@@ -79,14 +78,14 @@ func TestReadinessOfTheImpatient(t *testing.T) {
 	<-starter.asked
 	second, third := ask(t.Context()), ask(hurried)
 	leave()
-	for _, gone := range []chan error{first, third} {
-		if err := <-gone; !errors.Is(err, context.Canceled) {
-			t.Errorf("who left got %v", err)
-		}
+	if err := <-third; !errors.Is(err, context.Canceled) {
+		t.Errorf("who left got %v", err)
 	}
 	close(starter.goOn)
-	if err := <-second; err != nil {
-		t.Error(err)
+	for _, stays := range []chan error{first, second} {
+		if err := <-stays; err != nil {
+			t.Error(err)
+		}
 	}
 	if starter.starts != 1 || starter.closed != 1 {
 		t.Errorf("%d starts, %d ends", starter.starts, starter.closed)
@@ -136,12 +135,10 @@ func TestReadiness(t *testing.T) {
 	now := time.Now()
 	starter := &trialStarter{err: errors.New("fork: /secret/path")}
 	var noPython error = noPythonError{errors.New("--python /secret/path: no such file")}
-	r := &readiness{
-		life: t.Context(), log: slog.New(slog.NewTextHandler(&log, nil)), now: func() time.Time { return now },
-		options: func(context.Context, string) (TrialOptions, error) {
-			return TrialOptions{Starter: starter, Name: ".trial", Home: t.TempDir()}, noPython
-		},
-	}
+	r := newReadiness(func(context.Context, string) (TrialOptions, error) {
+		return TrialOptions{Starter: starter, Name: ".trial", Home: t.TempDir()}, noPython
+	}, slog.New(slog.NewTextHandler(&log, nil)))
+	r.now = func() time.Time { return now }
 	want := func(status int, words string) {
 		t.Helper()
 		answer := httptest.NewRecorder()

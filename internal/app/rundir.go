@@ -16,7 +16,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/untrusted"
-	"understudy/sessions"
+	"understudy/sessions/workdir"
 )
 
 // runDir is a directory of one server's run. It is locked while the server lives, so that
@@ -159,11 +159,8 @@ func removeLeftovers(runs string, log *slog.Logger) {
 // rest.
 const removeTime = 10 * time.Second
 
-// close removes the directory, if there is one.
+// close removes the directory.
 func (d *runDir) close() error {
-	if d == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
 	d.mu.Lock()
@@ -248,7 +245,7 @@ func reclaimWorkdirs(c *config.Config, log *slog.Logger) (*flock.Flock, error) {
 func reclaimOwnership(dir string, root *os.Root, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
-	homes, err := sessions.TakeBackHomes(ctx, root)
+	homes, err := workdir.ReclaimHomes(ctx, root)
 	if err != nil {
 		log.Warn("taking back working directories that a killed server has left; the next server tries again", "dir", dir, "error", err)
 	}

@@ -14,9 +14,9 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/egress"
+	"understudy/internal/proc"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/pyworker"
 	"understudy/sessions"
 )
@@ -53,11 +53,16 @@ func NewWall(ctx context.Context, c *config.Config, python string, log *slog.Log
 
 // wallSettings are the operator's choices, and what this Python needs.
 func wallSettings(ctx context.Context, c *config.Config, python string, log *slog.Logger) (sandbox.Settings, error) {
+	s := c.Serve
+	proxy, err := newEgress(s.AllowNet, nil, log)
+	if err != nil { // doctor says so, too
+		return sandbox.Settings{}, err
+	}
+	proxy.Close()
 	directories, err := pythonDirectories(ctx, c, python, log)
 	if err != nil {
 		return sandbox.Settings{}, err
 	}
-	s := c.Serve
 	settings := sandbox.Settings{
 		Mode:    sandbox.Mode(s.SandboxMode()),
 		Read:    slices.Clone(s.Read),
@@ -84,11 +89,48 @@ func wallSettings(ctx context.Context, c *config.Config, python string, log *slo
 // limitsOf are the limits of one interpreter. What was asked for holds without a wall
 // too.
 func limitsOf(c *config.Config) sandbox.Limits {
-	l := c.Serve.ResolvedLimits(proc.MachineMemory())
-	return sandbox.Limits{
-		Memory: l.Memory, Processes: int(l.Processes), CPUs: l.CPUs, OpenFiles: int(l.OpenFiles),
-		FileSize: l.FileSize, Disk: l.Disk, Output: l.Output,
+	return ResolvedLimits(c.Serve, proc.MachineMemory())
+}
+
+// What auto means in the sandbox.
+const (
+	mostMemory   = 4_000_000_000 // and where nobody knows how much the machine has
+	usualProcess = 512
+	usualFiles   = 4096
+	usualDisk    = 10_000_000_000
+)
+
+// ResolvedLimits are the limits with auto resolved; memory is the machine's or the
+// container's in bytes, 0 if it is unknown.
+func ResolvedLimits(s config.Serve, memory uint64) sandbox.Limits {
+	confined := s.SandboxMode() != config.SandboxOff
+	usual := func(value, auto int64) int64 {
+		switch {
+		case value != config.LimitAuto:
+			return value
+		case confined:
+			return auto
+		}
+		return config.LimitNone
 	}
+	half := int64(mostMemory)
+	if memory > 0 {
+		half = int64(min(memory/2, mostMemory)) //nolint:gosec // at most mostMemory
+	}
+	disk := usual(s.DiskLimit, usualDisk)
+	l := sandbox.Limits{
+		Memory:    usual(s.MemoryLimit, half),
+		Processes: int(usual(s.ProcessLimit, usualProcess)),
+		CPUs:      s.CPULimit,
+		OpenFiles: int(usual(s.OpenFileLimit, usualFiles)),
+		Disk:      disk,
+		FileSize:  s.FileSizeLimit,
+		Output:    max(s.PrintLimit, config.LimitNone), // auto is none
+	}
+	if l.FileSize == config.LimitAuto {
+		l.FileSize = disk
+	}
+	return l
 }
 
 // pythonDirectories are what sessions read to run Python, but for those in which the
@@ -193,13 +235,13 @@ func checkFloor(ctx context.Context, c *config.Config) error {
 	return nil
 }
 
-var _ sessions.Confiner = (*pythons)(nil)
+var _ sessions.Isolator = (*pythons)(nil)
 
 // Confines reports whether sessions are behind a wall.
 func (p *pythons) Confines() bool { return p.config.Serve.SandboxMode() != config.SandboxOff }
 
-// Admit hands directories to a family of sessions, which may then be started.
-func (p *pythons) Admit(ctx context.Context, family string, dirs ...string) error {
+// PrepareSandbox hands directories to a family of sessions, which may then be started.
+func (p *pythons) PrepareSandbox(ctx context.Context, family string, dirs ...string) error {
 	usual, err := p.ready(ctx, "")
 	if err != nil || usual.wall == nil {
 		return err
@@ -210,42 +252,20 @@ func (p *pythons) Admit(ctx context.Context, family string, dirs ...string) erro
 // Release forgets a family that has ended.
 func (p *pythons) Release(family string) {
 	p.proxy.Release(family)
-	p.walled().Release(family)
-}
-
-// walled is the wall around sessions, nil without one, and before Python was found.
-func (p *pythons) walled() *sandbox.Wall {
-	if usual := p.there(""); usual != nil {
-		return usual.wall
-	}
-	return nil
+	p.wall.Load().Release(family) // none does nothing
 }
 
 // newEgress returns the proxy for the hosts of --allow-net; nil where sessions reach
 // nothing, or all. The addresses are those at which this server listens.
 func newEgress(hosts []string, own []netip.AddrPort, log *slog.Logger) (*egress.Proxy, error) {
-	if len(hosts) == 0 {
-		return nil, nil
-	}
-	if slices.Contains(hosts, config.NetAll) {
-		if len(hosts) > 1 {
-			return nil, fmt.Errorf("allow-net: %s stands alone, without hosts beside it", config.NetAll)
-		}
+	if len(hosts) == 0 || slices.Contains(hosts, config.NetAll) {
 		return nil, nil
 	}
 	p, err := egress.New(egress.Options{Hosts: hosts, Own: func() []netip.AddrPort { return own }, Logger: log})
 	if err != nil {
-		return nil, fmt.Errorf("allow-net: %w", err)
+		return nil, &config.UsageError{Err: fmt.Errorf("allow-net: %w", err)}
 	}
 	return p, nil
-}
-
-// serving is what a worker's listener for the proxy is handed to, nil without one.
-func serving(p *egress.Proxy) func(family string, l net.Listener) {
-	if p == nil {
-		return nil
-	}
-	return p.Serve
 }
 
 // ownPlaces are the addresses at which a server with these settings listens. A port

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"understudy/internal/config"
+	"understudy/internal/proc"
 	"understudy/internal/transport"
-	"understudy/internal/worker/proc"
 )
 
 // Serve is the command serve: MCP on standard input and output, which carry
@@ -28,7 +28,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return fmt.Errorf("not serving: %w", err)
 	}
 	if len(c.Ignored) > 0 {
-		log.Warn("settings of AIDE that have no counterpart here are ignored", "keys", strings.Join(c.Ignored, ", "))
+		log.Warn("settings that are none any more, or none here, are ignored", "settings", strings.Join(c.Ignored, ", "))
 	}
 	// Nobody is to find a server that would run code without the wall it needs.
 	if err := checkFloor(ctx, c); err != nil {
@@ -53,7 +53,6 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		defer network.close()
 		serve = func(a *App) error { return network.serve(ctx, a) }
 	}
-	proc.Shelter(log)
 	a, err := Open(c, log)
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func Try(ctx context.Context, o TrialOptions, do func(*Trial) error) (err error)
 		defer o.Wall.Release(o.Name)
 	}
 	t := &Trial{Spec: sessions.Spec{
-		InterpreterID: o.Name, Family: o.Name, Home: o.Home, FirstExecution: 1,
+		InterpreterID: o.Name, Group: o.Name, Home: o.Home, FirstExecution: 1,
 		PrivateDir: private, // so that nothing of ours is put where others work
 		Workdir:    cmp.Or(o.Workdir, private),
 	}}

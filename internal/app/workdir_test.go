@@ -133,7 +133,7 @@ func TestKeptFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k.sweeping.Wait() // its own must not meet what follows
+	k.sweeping.work.Wait() // its own must not meet what follows
 	live := k.dir
 	put := func(age time.Duration, parts ...string) {
 		path := filepath.Join(parts...)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,9 +20,6 @@ import (
 	"understudy/sessions"
 )
 
-// progressEvery is how often the log says how far a long preparation is.
-const progressEvery = 10 * time.Second
-
 // workspaceService is the workspace of --data. It is prepared in the background: clients
 // are greeted meanwhile, and only interpreters wait.
 type workspaceService struct {
@@ -32,11 +28,9 @@ type workspaceService struct {
 	log  *slog.Logger
 	ran  atomic.Bool // something has run in it
 
-	life    context.Context // ends with stop
-	endLife context.CancelFunc
-	work    sync.WaitGroup
-	done    chan struct{} // closed when it is prepared, or can't be
-	err     error         // to be read once done is closed
+	work *background
+	done chan struct{} // closed when it is prepared, or can't be
+	err  error         // to be read once done is closed
 }
 
 // openWorkspace checks the data of --data and makes the directory for it; nil when
@@ -45,7 +39,7 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*workspaceSe
 	if len(c.Serve.Data) == 0 {
 		return nil, nil
 	}
-	p := &workspaceService{log: log, done: make(chan struct{})}
+	p := &workspaceService{log: log, work: newBackground(), done: make(chan struct{})}
 	dir, err := c.Serve.Workspace, error(nil)
 	if dir != "" {
 		if err = os.MkdirAll(dir, 0o700); err == nil {
@@ -60,11 +54,10 @@ func openWorkspace(c *config.Config, run string, log *slog.Logger) (*workspaceSe
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("workspace: %w", err), p.close())
 	}
-	p.plan, err = workspace.NewPlan(c.Serve.Data, workspace.Options{Dir: dir, Link: c.Serve.DataMode == config.DataLink, Logger: log})
+	p.plan, err = workspace.NewPlan(c.Serve.Data, workspace.Options{Dir: dir, Link: c.Serve.DataMode == config.DataLink})
 	if err != nil {
 		return nil, errors.Join(err, p.close())
 	}
-	p.life, p.endLife = context.WithCancel(context.Background())
 	return p, nil
 }
 
@@ -114,22 +107,21 @@ func checkGiven(dir string, user, group int) error {
 
 // begin prepares the workspace in the background.
 func (p *workspaceService) begin() {
-	p.work.Go(func() {
+	p.work.Go(func(life context.Context) {
 		defer close(p.done)
 		began := time.Now()
-		made, err := p.plan.Prepare(p.life)
+		made, err := p.plan.Prepare(life)
 		if err != nil {
 			p.err = fmt.Errorf("the workspace could not be prepared: %w", err)
-			if p.life.Err() == nil {
+			if life.Err() == nil {
 				p.log.Error("the workspace could not be prepared", "error", err)
 			}
 			return
 		}
 		p.tell(made, time.Since(began))
 	})
-	p.work.Go(p.tellProgress)
 	if p.home != nil {
-		p.work.Go(func() { workspace.Sweep(p.life, filepath.Dir(p.home.Dir), p.log) })
+		p.work.Go(func(life context.Context) { workspace.Sweep(life, filepath.Dir(p.home.Dir), p.log) })
 	}
 }
 
@@ -147,21 +139,6 @@ func (p *workspaceService) tell(made workspace.Summary, took time.Duration) {
 	}
 	p.log.Info("the workspace is prepared", "dir", p.plan.Dir(), "files", made.Files,
 		"size", humanize.Bytes(uint64(made.Bytes)), "took", took.Round(time.Millisecond))
-}
-
-// tellProgress logs how far a long preparation is.
-func (p *workspaceService) tellProgress() {
-	tick := time.NewTicker(progressEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-p.done:
-			return
-		case <-tick.C:
-			now := p.plan.Progress()
-			p.log.Info("preparing the workspace: "+soFar(now), "at", now.Name)
-		}
-	}
 }
 
 // soFar is as "3.1 GB of 12 GB".
@@ -216,12 +193,6 @@ func (p *workspaceService) use(ctx context.Context) error {
 		return err
 	}
 	return p.home.Use()
-}
-
-// stop gives up what is not prepared yet.
-func (p *workspaceService) stop() {
-	p.endLife()
-	p.work.Wait()
 }
 
 // close removes a workspace of this run that nothing ran in.

@@ -85,7 +85,7 @@ func TestStartsWaitForTheWorkspace(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(p.plan.Input(), "x.csv")); err != nil {
 		t.Error(err)
 	}
-	p.stop()
+	p.work.stop()
 	if err := p.close(); err != nil {
 		t.Error(err)
 	}
@@ -99,7 +99,7 @@ func TestStoppedPreparation(t *testing.T) {
 	release := held(t, p.plan.Dir())
 	defer release()
 	p.begin()
-	p.stop()
+	p.work.stop()
 	if err := p.use(t.Context()); err == nil {
 		t.Error("an interpreter started in a workspace that is not prepared")
 	}

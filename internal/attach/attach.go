@@ -41,11 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	c, err := openConsole(o.In, o.Out, filepath.Join(o.DataDir, "attach_history"))
-	if err != nil {
-		return err
-	}
-	defer c.close()
+	c := openConsole(o.In, o.Out, filepath.Join(o.DataDir, "attach_history"))
 	a, err := dial(ctx, chosen.server, o.Version, c.ask)
 	if err != nil {
 		return err

@@ -29,15 +29,15 @@ type console struct {
 	plain    *bufio.Reader // where there is no terminal
 }
 
-func openConsole(in *os.File, out io.Writer, historyPath string) (*console, error) {
+func openConsole(in *os.File, out io.Writer, historyPath string) *console {
 	c := &console{in: in, out: &column{to: out}}
-	if !term.IsTerminal(int(in.Fd())) {
+	if term.IsTerminal(int(in.Fd())) {
+		c.history = openHistory(historyPath)
+		c.renew()
+	} else {
 		c.plain = bufio.NewReader(in)
-		return c, nil
 	}
-	c.history = openHistory(historyPath)
-	c.renew()
-	return c, nil
+	return c
 }
 
 // renew begins with an empty line.
@@ -115,12 +115,6 @@ func (c *console) ask(_ context.Context, question string) (string, error) {
 func (c *console) leaveLine() {
 	if c.terminal != nil {
 		c.out.print("\n")
-	}
-}
-
-func (c *console) close() {
-	if c.history != nil {
-		c.history.close()
 	}
 }
 

@@ -59,19 +59,14 @@ func (p *parser) isWhole(code string) bool {
 		return blank
 	}
 	if p.cmd != nil {
-		question, err := json.Marshal(code)
-		if err == nil {
-			_, err = p.to.Write(append(question, '\n'))
-		}
+		question, _ := json.Marshal(code) // a string
+		_, _ = p.to.Write(append(question, '\n'))
 		var whole bool
-		if err == nil {
-			var line []byte
-			if line, err = p.by.ReadBytes('\n'); err == nil && json.Unmarshal(line, &whole) == nil {
-				return whole
-			}
+		if line, err := p.by.ReadBytes('\n'); err == nil && json.Unmarshal(line, &whole) == nil {
+			return whole
 		}
 	}
-	// Nobody to ask: a block ends with an empty line.
+	// Nobody to ask: a block ends with an empty line, one line by itself.
 	return blank || !strings.Contains(code, "\n") && !strings.HasSuffix(strings.TrimSpace(last), ":")
 }
 

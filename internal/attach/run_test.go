@@ -27,6 +27,18 @@ func TestPrinted(t *testing.T) {
 	}
 }
 
+// TestWithoutAPython: a line is whole by itself, a block with an empty line.
+func TestWithoutAPython(t *testing.T) {
+	for code, want := range map[string]bool{
+		"x = 1": true, "for i in x:": false, "for i in x: ": false, "for i in x:\n    f(i)": false,
+		"for i in x:\n    f(i)\n": true, "%%bash": false, "%%bash\nls\n": true,
+	} {
+		if got := newParser("").isWhole(code); got != want {
+			t.Errorf("%q: %t", code, got)
+		}
+	}
+}
+
 // TestEnterIsPressedTwice: once while the terminal is raw, and once when it no longer is.
 func TestEnterIsPressedTwice(t *testing.T) {
 	typed, err := io.ReadAll(&keys{in: strings.NewReader("while x: y\r\nz\n")})

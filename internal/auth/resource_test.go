@@ -67,7 +67,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	rsa1, ec1, stranger := rsaKey("rsa-1", 0), ecKey(t, "ec-1"), rsaKey("rsa-1", 1)
 	i.publish(rsa1, ec1)
 	r := i.resource(c, func(o *ResourceOptions) { o.Scopes = []string{"python"} })
-	g := NewGate(GateOptions{Resource: r})
+	g := &Gate{Resource: r}
 	at := func(seconds int64) int64 { return c.time().Unix() + seconds }
 	with := func(change map[string]any) string { return rsa1.sign(t, i.claims(c, change)) }
 
@@ -140,7 +140,7 @@ func TestClaimsAreTakenByTheirNames(t *testing.T) {
 	c, i := newClock(), newIssuer(t)
 	k := ecKey(t, "k")
 	i.publish(k)
-	g := NewGate(GateOptions{Resource: i.resource(c, func(o *ResourceOptions) { o.Scopes = []string{"python"} })})
+	g := &Gate{Resource: i.resource(c, func(o *ResourceOptions) { o.Scopes = []string{"python"} })}
 	for name, test := range map[string]struct {
 		change map[string]any // of the claims
 		last   string         // stands after them
@@ -236,7 +236,7 @@ func TestPrincipalOfAnotherClaim(t *testing.T) {
 	c, i := newClock(), newIssuer(t)
 	k := ecKey(t, "k")
 	i.publish(k)
-	g := NewGate(GateOptions{Resource: i.resource(c, func(o *ResourceOptions) { o.PrincipalClaim = "email" })})
+	g := &Gate{Resource: i.resource(c, func(o *ResourceOptions) { o.PrincipalClaim = "email" })}
 	if principal, _ := show(t, g, k.sign(t, i.claims(c, map[string]any{"email": "a@example.org"}))); principal != i.URL+"|a@example.org" {
 		t.Errorf("%q", principal)
 	}
@@ -249,7 +249,7 @@ func TestKeysAreRotated(t *testing.T) {
 	c, i := newClock(), newIssuer(t)
 	first, second := ecKey(t, "1"), ecKey(t, "2")
 	i.publish(first)
-	g := NewGate(GateOptions{Resource: i.resource(c, nil)})
+	g := &Gate{Resource: i.resource(c, nil)}
 	mustPass := func(k *key) {
 		t.Helper()
 		if _, refusal := show(t, g, k.sign(t, i.claims(c, nil))); refusal != nil {
@@ -301,7 +301,7 @@ func TestIssuerThatIsDown(t *testing.T) {
 	i.publish(k)
 	i.change(func() { i.down = true })
 	log := &journal{}
-	g := NewGate(GateOptions{Resource: i.resource(c, func(o *ResourceOptions) { o.Logger = log.logger() })})
+	g := &Gate{Resource: i.resource(c, func(o *ResourceOptions) { o.Logger = log.logger() })}
 	token := k.sign(t, i.claims(c, map[string]any{"exp": c.time().Add(100 * time.Hour).Unix()}))
 
 	_, refusal := show(t, g, token)
@@ -352,12 +352,12 @@ func TestWhereKeysAreFound(t *testing.T) {
 			if test.lies {
 				i.claimed = "https://login.example.org"
 			}
-			g := NewGate(GateOptions{Resource: i.resource(c, func(o *ResourceOptions) {
+			g := &Gate{Resource: i.resource(c, func(o *ResourceOptions) {
 				o.Issuer = i.URL + test.issuerPath
 				if test.jwks {
 					o.JWKSURL = i.URL + "/keys"
 				}
-			})})
+			})}
 			_, refusal := show(t, g, k.sign(t, i.claims(c, map[string]any{"iss": i.URL + test.issuerPath})))
 			if found := refusal == nil; found != test.found {
 				t.Errorf("%v", refusal)
@@ -371,7 +371,7 @@ func TestKeysAreFoundAgainWithoutMetadata(t *testing.T) {
 	c, i := newClock(), newIssuer(t)
 	first, second := ecKey(t, "1"), ecKey(t, "2")
 	i.publish(first)
-	g := NewGate(GateOptions{Resource: i.resource(c, nil)})
+	g := &Gate{Resource: i.resource(c, nil)}
 	if _, refusal := show(t, g, first.sign(t, i.claims(c, nil))); refusal != nil {
 		t.Fatal(refusal)
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gofrs/flock"
+	"understudy/internal/reload"
 )
 
 // tokenFile writes a file of lines.
@@ -47,7 +47,7 @@ func opened(t *testing.T, path string, c *clock, log *journal) *Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewGate(GateOptions{Tokens: tokens, Scope: ScopeMCP})
+	return &Gate{Tokens: tokens, Scope: ScopeMCP}
 }
 
 func TestTokensOfAFile(t *testing.T) {
@@ -87,7 +87,7 @@ func TestTokensOfAFile(t *testing.T) {
 	if _, refusal := show(t, g, guest.Token); refusal == nil || !strings.Contains(refusal.Error(), "expired") {
 		t.Errorf("%v", refusal)
 	}
-	metrics := NewGate(GateOptions{Tokens: g.options.Tokens, Scope: ScopeMetrics})
+	metrics := &Gate{Tokens: g.Tokens, Scope: ScopeMetrics}
 	if principal, _ := show(t, metrics, scraper.Token); principal != "prometheus" {
 		t.Errorf("%q", principal)
 	}
@@ -100,7 +100,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 	g := opened(t, path, c, log)
 	who := func(m Made) string {
 		t.Helper()
-		c.pass(lookEvery)
+		c.pass(reload.LookEvery)
 		principal, _ := show(t, g, m.Token)
 		return principal
 	}
@@ -194,32 +194,54 @@ func TestTokenFileThatIsGone(t *testing.T) {
 			t.Fatal("the file is there again")
 		}
 	}
-	if n := strings.Count(log.String(), "is gone; nobody"); n != 2 || strings.Count(log.String(), "read again") != 2 {
+	if n := strings.Count(log.String(), "is gone; nobody"); n != 2 {
 		t.Errorf("logged %d times: %s", n, log)
 	}
-}
+	if n := strings.Count(log.String(), "read again"); n != 2 {
+		t.Errorf("read again %d times: %s", n, log)
+	}
 
-// TestChangeWithinOneTick: a file may be changed twice while its time stands
-// still, and keep its size.
-func TestChangeWithinOneTick(t *testing.T) {
-	c := newClock()
-	one, two := made(t, "same", nil, time.Time{}), made(t, "same", nil, time.Time{})
-	path := tokenFile(t, one.Line)
-	tick := c.time()
-	if err := os.Chtimes(path, tick, tick); err != nil {
+	// Whoever was taken out stays out, whatever comes in the file's place.
+	bob := made(t, "bob", nil, time.Time{})
+	move(path, away)
+	comesIn()
+	c.pass(goneFor)
+	if comesIn() {
+		t.Fatal("a file that is gone lets clients in")
+	}
+	stays := func(what string) {
+		t.Helper()
+		for range 3 {
+			if comesIn() {
+				t.Errorf("%s lets in whoever was locked out", what)
+			}
+			c.pass(reload.LookEvery)
+		}
+	}
+	if runtime.GOOS != "windows" {
+		for _, from := range []string{away, tokenFile(t, bob.Line)} {
+			if err := os.Chmod(from, 0o664); err != nil {
+				t.Fatal(err)
+			}
+			move(from, path)
+			stays("a file that others can write to")
+		}
+	}
+	write(t, path, "bob sha256:typo")
+	if err := os.Chmod(path, 0o604); err != nil {
 		t.Fatal(err)
 	}
-	g := opened(t, path, c, &journal{})
-	write(t, path, two.Line)
-	if err := os.Chtimes(path, tick, tick); err != nil {
-		t.Fatal(err)
+	stays("a file with a mistake in it")
+	if strings.Contains(log.String(), "read by everybody") {
+		t.Error("a broken file is warned of again and again")
 	}
-	c.pass(lookEvery)
-	if principal, _ := show(t, g, one.Token); principal != "" {
-		t.Error("the old token is still taken")
+	write(t, path, bob.Line)
+	stays("another file")
+	if principal, _ := show(t, g, bob.Token); principal != "bob" {
+		t.Error("the new file lets nobody in")
 	}
-	if principal, _ := show(t, g, two.Token); principal != "same" {
-		t.Error("the new token is not taken")
+	if n := strings.Count(log.String(), "read again"); n != 3 {
+		t.Errorf("read again %d times: %s", n, log)
 	}
 }
 
@@ -361,30 +383,6 @@ func TestAddAtOnce(t *testing.T) {
 	}
 }
 
-// TestAddWaits: a line that is added between reading and writing is seen.
-func TestAddWaits(t *testing.T) {
-	path := tokenFile(t, "# nobody")
-	lock := flock.New(path + ".lock")
-	if err := lock.Lock(); err != nil {
-		t.Fatal(err)
-	}
-	mine, other := made(t, "alice", nil, time.Time{}), made(t, "alice", nil, time.Time{})
-	added := make(chan error, 1)
-	go func() { added <- Add(path, mine) }()
-	select {
-	case err := <-added:
-		t.Fatalf("added while the file was locked: %v", err)
-	case <-time.After(100 * time.Millisecond): // with the lock it can't be before Unlock
-	}
-	write(t, path, other.Line)
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-added; err == nil || !strings.Contains(err.Error(), "nothing was added") {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestBothKinds(t *testing.T) {
 	c, i, log := newClock(), newIssuer(t), &journal{}
 	k := ecKey(t, "k")
@@ -395,7 +393,7 @@ func TestBothKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := i.resource(c, func(o *ResourceOptions) { o.Logger = log.logger() })
-	g := NewGate(GateOptions{Tokens: file, Resource: r, Scope: ScopeMCP})
+	g := &Gate{Tokens: file, Resource: r, Scope: ScopeMCP}
 	jwt := k.sign(t, i.claims(c, nil))
 	if principal, refusal := show(t, g, alice.Token); principal != "alice" {
 		t.Errorf("%q %v", principal, refusal)

@@ -1,3 +1,13 @@
+// Package clientconfig tells MCP clients of a server: by the command that a client has
+// for it, else in the client's file. The files are other people's: everything in them
+// that is not the server's own entry stays as it was, to the comment and the line ending.
+//
+// The words:
+//
+//   - client: a program that runs MCP servers, as Claude Desktop.
+//   - scope: whether a file holds for the user everywhere or for one project.
+//   - server: what is to be written: a name, a command and its arguments.
+//   - entry: the server in a file, with what the user may have added to it.
 package clientconfig
 
 import (
@@ -35,9 +45,6 @@ type Client struct {
 	key string
 	// typed says that an entry has "type": "stdio".
 	typed bool
-	// projects is the key of an object in the user's file in which each project's
-	// directory has servers of its own, "" if there is none.
-	projects string
 	// edits says that Install writes the file. Others have a command for it, or get
 	// what is to be put into their file.
 	edits bool
@@ -58,7 +65,7 @@ var Clients = map[string]Client{
 		user: func(s system) string { return s.settings("Claude", "claude_desktop_config.json") },
 	},
 	"claude-code": {
-		Title: "Claude Code", key: "mcpServers", projects: "projects", typed: true,
+		Title: "Claude Code", key: "mcpServers", typed: true,
 		user:    func(s system) string { return filepath.Join(s.dir("CLAUDE_CONFIG_DIR", s.home), ".claude.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".mcp.json") },
 		command: func(server Server) []string {

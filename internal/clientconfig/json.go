@@ -5,10 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
 )
 
@@ -32,16 +30,15 @@ func (c Client) fields(server Server) []field {
 
 // Snippet returns a configuration that holds the server alone.
 func (c Client) Snippet(server Server) ([]byte, error) {
-	if filepath.Ext(c.user(system{getenv: func(string) string { return "" }})) == ".toml" {
-		entry := struct {
-			Command string   `toml:"command"`
-			Args    []string `toml:"args,omitempty"`
-		}{server.Command, server.Args}
-		text, err := toml.Marshal(map[string]any{c.key: map[string]any{server.Name: entry}})
-		header := fmt.Sprintf("[%s]\n", c.key) // of the table around, which TOML needs not
-		return bytes.TrimPrefix(text, []byte(header)), err
+	if c.key != "mcp_servers" {
+		return c.merge([]byte("{\n}\n"), server)
 	}
-	return c.merge([]byte("{\n}\n"), server)
+	// Codex reads TOML, whose texts and lists of them may be written as JSON's.
+	text := fmt.Sprintf("[%s.%s]\ncommand = %s\n", c.key, server.Name, encode(server.Command))
+	if server.Args != nil {
+		text += fmt.Sprintf("args = %s\n", encode(server.Args))
+	}
+	return []byte(text), nil
 }
 
 // oneLine is the server as VS Code's command line takes it.

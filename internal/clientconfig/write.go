@@ -29,10 +29,7 @@ var bom = []byte("\ufeff")
 // clients whose files are edited, see Edits.
 func (c Client) Install(path string, scope Scope, server Server) (Change, error) {
 	change := Change{Path: path}
-	file, err := target(path)
-	if err != nil {
-		return change, err
-	}
+	file := target(path)
 	before, err := os.ReadFile(file)
 	absent := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !absent {
@@ -61,20 +58,20 @@ func (c Client) Install(path string, scope Scope, server Server) (Change, error)
 	return change, replace(file, after, scope)
 }
 
-// target follows symbolic links, so that the file they lead to is replaced
-// and not the link. The file itself need not exist.
-func target(path string) (string, error) {
-	for range 40 { // as many links as Linux follows
+// target is the file that symbolic links lead to, which is replaced while they stay. It
+// need not be there.
+func target(path string) string {
+	for range 40 { // as many links as Linux follows; reading fails where there are more
 		link, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // not a link, or nothing there
+			break // not a link, or nothing there
 		}
 		if !filepath.IsAbs(link) {
 			link = filepath.Join(filepath.Dir(path), link)
 		}
 		path = link
 	}
-	return "", fmt.Errorf("%s: too many symbolic links", path)
+	return path
 }
 
 // backup copies the file beside itself, with its mode, under a name that is not taken.

@@ -232,7 +232,7 @@ func TestCommandsAndSnippets(t *testing.T) {
 		{"claude-code", User, `claude mcp add --scope user py -- '/opt/it'\''s' --wait 30`, ""},
 		{"claude-code", Project, "", `"type": "stdio"`},
 		{"codex", User, `codex mcp add py -- '/opt/it'\''s' --wait 30`, ""},
-		{"codex", Project, "", "[mcp_servers.py]\ncommand = \"/opt/it's\"\nargs = ['--wait', '30']\n"},
+		{"codex", Project, "", "[mcp_servers.py]\ncommand = \"/opt/it's\"\nargs = [\"--wait\",\"30\"]\n"},
 		{"vscode", User, `code --add-mcp '{"name":"py","command":"/opt/it'\''s","args":["--wait","30"]}'`, ""},
 		{"vscode", Project, "", "\n  \"servers\": {\n    \"py\": {\n      \"type\": \"stdio\""},
 		{"cursor", User, "", `"args": ["--wait", "30"]`},

@@ -58,39 +58,27 @@ func run(c *config.Config, args []string) error {
 	defer stop()
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 
-	switch c.Command {
-	case "setup":
-		return Setup(ctx, c, out, notes)
-	case "doctor":
-		return Doctor(ctx, c, out)
-	case "demo":
-		return Demo(ctx, c, out)
-	case "install":
-		return Install(c, out, notes)
-	case "plugins list":
-		return ListPlugins(ctx, c, out, notes)
-	case "plugins check":
-		return CheckPlugins(ctx, c, out)
-	case "plugins test":
-		return TestPlugins(ctx, c, out)
-	case "token":
-		return Token(c, out, notes)
-	case "watch":
-		return Watch(ctx, c, in, out)
-	case "report":
-		return Report(ctx, c, out)
-	case "export":
-		return Export(ctx, c, out)
-	case "policy check":
-		return CheckPolicy(ctx, c, out)
-	case "schema":
-		return Schema(out)
-	case "version":
-		return PrintVersion(c, out)
-	case "connect":
-		if !c.Connect.IsServer() {
-			return Connect(ctx, c, args, in, out, notes)
-		}
+	commands := map[string]func() error{
+		"setup":         func() error { return Setup(ctx, c, out, notes) },
+		"doctor":        func() error { return Doctor(ctx, c, out) },
+		"demo":          func() error { return Demo(ctx, c, out) },
+		"install":       func() error { return Install(c, out, notes) },
+		"plugins list":  func() error { return ListPlugins(ctx, c, out, notes) },
+		"plugins check": func() error { return CheckPlugins(ctx, c, out) },
+		"plugins test":  func() error { return TestPlugins(ctx, c, out) },
+		"token":         func() error { return Token(c, out, notes) },
+		"watch":         func() error { return Watch(ctx, c, in, out) },
+		"report":        func() error { return Report(ctx, c, out) },
+		"export":        func() error { return Export(ctx, c, out) },
+		"policy check":  func() error { return CheckPolicy(ctx, c, out) },
+		"schema":        func() error { return Schema(out) },
+		"version":       func() error { return PrintVersion(c, out) },
+	}
+	if command := commands[c.Command]; command != nil {
+		return command()
+	}
+	if c.Command == "connect" && !c.Connect.IsServer() {
+		return Connect(ctx, c, args, in, out, notes)
 	}
 	// Who has left has closed our outputs. A line of log must not end the server
 	// before it has ended its sessions.

@@ -1,18 +1,14 @@
 package command
 
 import (
-	"bufio"
 	"context"
 	"embed"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -37,15 +33,11 @@ func Demo(ctx context.Context, c *config.Config, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	steps, err := demoSteps()
-	if err != nil {
-		return err
-	}
-	d := &demo{out: out, dir: dir, style: styleFor(out)}
+	d := &demo{out: out, dir: dir}
 	if err := d.connect(ctx, c); err != nil {
 		return err
 	}
-	err = d.play(ctx, steps)
+	err = d.play(ctx)
 	return errors.Join(err, d.agent.Close())
 }
 
@@ -67,76 +59,31 @@ func prepareDemo(dir string) (string, error) {
 
 // demoStep is one call of the demo.
 type demoStep struct {
-	say, code, result string
-	wait              float64 // seconds; 0 is the server's default
-	then              string  // an operation of manage_interpreters after the code
+	file string // of the code
+	say  string // what the agent wants
+	// needsCopies says that it shows what only Linux can: variables that outlive their process.
+	needsCopies bool
+	result      string  // result_var_name
+	wait        float64 // seconds; 0 is the server's default
+	then        string  // an operation of manage_interpreters after the code
 }
 
-func demoSteps() ([]demoStep, error) {
-	names, err := fs.Glob(demoFiles, "demo/*.py") // sorted
-	if err != nil {
-		return nil, err
-	}
-	steps := make([]demoStep, 0, len(names))
-	for _, name := range names {
-		text, err := demoFiles.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		step, err := parseStep(string(text))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if needsUnderstudy(name) && runtime.GOOS != "linux" {
-			continue
-		}
-		steps = append(steps, step)
-	}
-	return steps, nil
-}
-
-// needsUnderstudy reports whether a step shows what only Linux can: variables
-// that outlive their process.
-func needsUnderstudy(name string) bool {
-	number, _, _ := strings.Cut(path.Base(name), "_")
-	return number >= "7"
-}
-
-// parseStep splits a demo file into its heading comments and its code.
-func parseStep(text string) (demoStep, error) {
-	var step demoStep
-	for {
-		line, rest, _ := strings.Cut(text, "\n")
-		key, value, found := strings.Cut(strings.TrimPrefix(line, "# "), ": ")
-		if !strings.HasPrefix(line, "# ") || !found {
-			step.code = text
-			return step, nil
-		}
-		switch key {
-		case "say":
-			step.say = value
-		case "result":
-			step.result = value
-		case "then":
-			step.then = value
-		case "wait":
-			seconds, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return step, err
-			}
-			step.wait = seconds
-		default:
-			return step, fmt.Errorf("unknown heading %q", key)
-		}
-		text = rest
-	}
+var demoSteps = []demoStep{
+	{file: "1_load", say: "Load the data and look at it."},
+	{file: "2_fit", say: "Fit a model to tell the species apart. df is still there from the last call.", result: "scores"},
+	{file: "3_plot", say: "Show me."},
+	{file: "4_mistake", say: "How long are their wings? (There is no such column: a mistake costs nothing but itself.)"},
+	{file: "5_go_on", say: "Never mind. Everything is still there: which species is this one?", result: "answer"},
+	{file: "6_long", say: "Something that takes longer than I want to wait for.", wait: 1},
+	{file: "7_crash", say: "A library falls over and takes the whole process with it.", needsCopies: true},
+	{file: "8_after", say: "The understudy has stepped in: data and model are where they were.", needsCopies: true},
+	{file: "9_undo", say: "A mistake that Python does not notice. Undo it.", needsCopies: true, then: "undo"},
 }
 
 // demo is a conversation under way.
 type demo struct {
 	out     io.Writer
 	dir     string
-	style   style
 	agent   *client.Client
 	figures int
 	saved   string // the directory of the last figure's file
@@ -170,15 +117,18 @@ func (d *demo) connect(ctx context.Context, c *config.Config) error {
 }
 
 // play makes the calls one after the other; figures come with them.
-func (d *demo) play(ctx context.Context, steps []demoStep) error {
-	fmt.Fprintf(d.out, "An agent talks MCP to %s over stdio, in %s\n", d.style.bold("understudy serve"), d.dir)
-	for i, step := range steps {
-		fmt.Fprintf(d.out, "\n%s\n", d.style.bold(fmt.Sprintf("%d. %s", i+1, step.say)))
+func (d *demo) play(ctx context.Context) error {
+	fmt.Fprintf(d.out, "An agent talks MCP to understudy serve over stdio, in %s\n", d.dir)
+	for i, step := range demoSteps {
+		if step.needsCopies && runtime.GOOS != "linux" {
+			continue
+		}
+		fmt.Fprintf(d.out, "\n%d. %s\n", i+1, step.say)
 		if err := d.step(ctx, step); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(d.out, "\n%s\n", d.style.bold(fmt.Sprintf("%d. What do I have?", len(steps)+1)))
+	fmt.Fprintln(d.out, "\nWhat do I have?")
 	if _, err := d.call(ctx, "manage_interpreters", map[string]any{"operation": "variables"}); err != nil {
 		return err
 	}
@@ -191,17 +141,21 @@ func (d *demo) play(ctx context.Context, steps []demoStep) error {
 
 // step runs code and, when it takes longer than it was waited for, goes on waiting.
 func (d *demo) step(ctx context.Context, step demoStep) error {
-	args := map[string]any{"code": step.code}
+	code, err := demoFiles.ReadFile("demo/" + step.file + ".py")
+	if err != nil {
+		return err
+	}
+	args := map[string]any{"code": string(code)}
 	if step.result != "" {
 		args["result_var_name"] = step.result
 	}
 	if step.wait != 0 {
 		args["wait"] = step.wait
 	}
-	d.block("  │ ", step.code)
+	d.block("  │ ", string(code))
 	running, err := d.call(ctx, "run_python_code", args)
 	for running && err == nil {
-		fmt.Fprintf(d.out, "%s\n", d.style.bold("   The agent does something else meanwhile, then goes on waiting."))
+		fmt.Fprintln(d.out, "   The agent does something else meanwhile, then goes on waiting.")
 		running, err = d.call(ctx, "manage_interpreters", map[string]any{"operation": "wait", "wait": 30})
 	}
 	if err == nil && step.then != "" {
@@ -221,7 +175,7 @@ func (d *demo) call(ctx context.Context, tool string, args map[string]any) (runn
 	if err != nil {
 		return false, fmt.Errorf("calling %s: %w", tool, err)
 	}
-	fmt.Fprintf(d.out, "  %s\n", d.style.dim(fmt.Sprintf("%s → answered in %s", tool, time.Since(began).Round(time.Millisecond))))
+	fmt.Fprintf(d.out, "  %s → answered in %s\n", tool, time.Since(began).Round(time.Millisecond))
 	for _, content := range result.Content {
 		switch c := content.(type) {
 		case mcp.TextContent:
@@ -246,37 +200,13 @@ func (d *demo) progress(n mcp.JSONRPCNotification) {
 		return
 	}
 	if message, ok := n.Params.AdditionalFields["message"].(string); ok {
-		fmt.Fprintf(d.out, "  %s\n", d.style.dim("progress: "+message))
+		fmt.Fprintf(d.out, "  progress: %s\n", message)
 	}
 }
 
 // block prints text with every line indented.
 func (d *demo) block(indent, text string) {
-	lines := bufio.NewScanner(strings.NewReader(strings.TrimRight(text, "\n")))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		fmt.Fprintf(d.out, "%s%s\n", d.style.dim(indent), lines.Text())
+	for line := range strings.Lines(strings.TrimRight(text, "\n") + "\n") {
+		fmt.Fprint(d.out, indent, line)
 	}
-}
-
-// style marks text up for terminals and leaves it plain elsewhere.
-type style struct{ on bool }
-
-func styleFor(out io.Writer) style {
-	file, ok := out.(*os.File)
-	if !ok || os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
-		return style{}
-	}
-	info, err := file.Stat()
-	return style{err == nil && info.Mode()&os.ModeCharDevice != 0}
-}
-
-func (s style) bold(text string) string { return s.mark("1", text) }
-func (s style) dim(text string) string  { return s.mark("2", text) }
-
-func (s style) mark(code, text string) string {
-	if !s.on {
-		return text
-	}
-	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }

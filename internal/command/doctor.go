@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
-
-	"github.com/dustin/go-humanize"
 
 	"understudy/internal/app"
 	"understudy/internal/config"
@@ -28,7 +28,7 @@ const (
 
 // check is one line of the doctor's findings.
 type check struct {
-	Group  string `json:"group"`
+	Group  group  `json:"group"`
 	Name   string `json:"name"`
 	State  state  `json:"state"`
 	Detail string `json:"detail"`
@@ -62,19 +62,20 @@ func Doctor(ctx context.Context, c *config.Config, out io.Writer) error {
 // group is a heading of the table.
 type group string
 
-// The headings.
+// The headings, in the order of the table.
 const (
 	groupProject   group = "Project"
 	groupPython    group = "Python"
+	groupLibraries group = "Libraries"
 	groupGuards    group = "Guard rails"
 	groupSandbox   group = "Sandbox"
-	groupLibraries group = "Libraries"
 	groupSystem    group = "System"
-	groupClients   group = "Clients"
 )
 
+var groups = []group{groupProject, groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem}
+
 func (f *findings) add(g group, name string, s state, format string, args ...any) {
-	f.Checks = append(f.Checks, check{string(g), name, s, fmt.Sprintf(format, args...)})
+	f.Checks = append(f.Checks, check{g, name, s, fmt.Sprintf(format, args...)})
 	if s == stateFailed {
 		f.Works = false
 	}
@@ -90,13 +91,12 @@ var settingsChecks = []struct {
 	{groupGuards, "mode", checkMode},
 	{groupGuards, "plugins", checkPlugins},
 	{groupGuards, "configuration", checkIgnored},
-	{groupSandbox, "HTTP and SSE", checkSandboxOver(true)},
-	{groupSandbox, "stdio", checkSandboxOver(false)},
+	{groupSandbox, "HTTP and SSE", checkSandboxOver(config.TransportHTTP)},
+	{groupSandbox, "stdio", checkSandboxOver(config.TransportStdio)},
 	{groupSandbox, "home directory", checkSharedHome},
-	{groupSandbox, "limits", checkLimits},
-	{groupSandbox, "limits, HTTP", checkLimitsOverHTTP},
 	{groupSystem, "start", checkStart},
 	{groupSystem, "journal", checkJournal},
+	{groupSystem, "open files", checkOpenFiles},
 }
 
 func examine(ctx context.Context, c *config.Config) *findings {
@@ -116,9 +116,6 @@ func examine(ctx context.Context, c *config.Config) *findings {
 			f.add(check.group, check.name, s, "%s", detail)
 		}
 	}
-	f.limits()
-	f.cleanUp()
-	f.clients(c)
 	return f
 }
 
@@ -133,6 +130,20 @@ func (f *findings) python(ctx context.Context, c *config.Config) *pythonenv.Foun
 		f.add(groupPython, "passed over", stateNote, "%s", passed)
 	}
 	return found
+}
+
+// pythons says which Pythons interpreters can be made with, beside the usual one.
+func (f *findings) pythons(ctx context.Context, c *config.Config, usual *pythonenv.Found) {
+	for _, name := range append([]string{config.PythonOwn}, slices.Sorted(maps.Keys(c.Serve.NamedPythons()))...) {
+		found, err := app.FindNamed(ctx, c, name, "")
+		switch {
+		case err != nil && name == config.PythonOwn: // "versions" tells of setup
+		case err != nil:
+			f.add(groupPython, name, stateMissing, "%v", err)
+		case found.Path != usual.Path:
+			f.add(groupPython, name, stateOK, "%s (%s), for interpreters made with python %q", found.Path, found.Version, name)
+		}
+	}
 }
 
 func (f *findings) libraries(ctx context.Context, c *config.Config, python *pythonenv.Found) {
@@ -185,9 +196,6 @@ func (f *findings) howToInstall(c *config.Config, python *pythonenv.Found, lacks
 	}
 }
 
-// lowDisk is the free space below which a session soon fails.
-const lowDisk = 200_000_000
-
 // dataDir reports whether the server can keep its files.
 func (f *findings) dataDir(path string) bool {
 	if err := tryWriting(path); err != nil {
@@ -195,15 +203,6 @@ func (f *findings) dataDir(path string) bool {
 		return false
 	}
 	f.add(groupSystem, "data directory", stateOK, "%s", path)
-	free, err := freeSpace(path)
-	switch {
-	case err != nil:
-		f.add(groupSystem, "disk space", stateNote, "unknown: %v", err)
-	case free < lowDisk:
-		f.add(groupSystem, "disk space", stateNote, "only %s are free in the data directory", humanize.Bytes(free))
-	default:
-		f.add(groupSystem, "disk space", stateOK, "%s are free in the data directory", humanize.Bytes(free))
-	}
 	return true
 }
 
@@ -226,10 +225,10 @@ func (f *findings) print(out io.Writer, asJSON bool) error {
 		return encoder.Encode(f)
 	}
 	var text strings.Builder
-	for _, g := range []group{groupProject, groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem, groupClients} {
+	for _, g := range groups {
 		fmt.Fprintln(&text, g)
 		for _, check := range f.Checks {
-			if check.Group == string(g) {
+			if check.Group == g {
 				fmt.Fprintf(&text, "  %-8s %-15s %s\n", check.State, check.Name, check.Detail)
 			}
 		}

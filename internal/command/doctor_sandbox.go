@@ -10,9 +10,9 @@ import (
 
 	"understudy/internal/app"
 	"understudy/internal/config"
+	"understudy/internal/proc"
 	"understudy/internal/pythonenv"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 )
 
 // sandbox says what the wall is made of here and what it leaves open, also where it is
@@ -59,18 +59,21 @@ func possibleWall(ctx context.Context, c *config.Config, python string) (*sandbo
 	return app.NewWall(ctx, &asked, python, quiet())
 }
 
-// checkSandboxOver says which mode there is over a network, or over stdio.
-func checkSandboxOver(network bool) func(*config.Config) (state, string) {
+// checkSandboxOver says of a transport what its interpreters reach and may use.
+func checkSandboxOver(transport string) func(*config.Config) (state, string) {
 	off := "off: code reaches what its user reaches, as a local agent is meant to; --sandbox standard confines it"
-	if network {
+	if transport != config.TransportStdio {
 		off = "off: whoever may call the server may do what its user may do (--sandbox)"
 	}
 	return func(c *config.Config) (state, string) {
-		mode := c.Serve.SandboxModeOver(network)
+		s := c.Serve
+		s.Transport = []string{transport}
+		limits := limitsInWords(app.ResolvedLimits(s, proc.MachineMemory()))
+		mode := s.SandboxMode()
 		if mode == config.SandboxOff {
-			return stateNote, off
+			return stateNote, off + "; limits: " + limits
 		}
-		return stateOK, mode + ": " + reachable(c.Serve)
+		return stateOK, mode + ": " + reachable(s) + "; limits: " + limits
 	}
 }
 
@@ -80,20 +83,6 @@ func checkSharedHome(c *config.Config) (state, string) {
 		return "", ""
 	}
 	return stateNote, fmt.Sprintf("code in the sandbox reaches %s, with the keys that may be in it (--%s)", path, setting)
-}
-
-func checkLimits(c *config.Config) (state, string) {
-	return stateOK, limitsInWords(c.Serve.ResolvedLimits(proc.MachineMemory()))
-}
-
-// checkLimitsOverHTTP has something to say where there is a sandbox over HTTP only.
-func checkLimitsOverHTTP(c *config.Config) (state, string) {
-	s := c.Serve
-	if s.SandboxMode() != config.SandboxOff || s.SandboxModeOver(true) == config.SandboxOff {
-		return "", ""
-	}
-	s.Transport = []string{"http"}
-	return stateOK, limitsInWords(s.ResolvedLimits(proc.MachineMemory()))
 }
 
 // reachable says what code in the sandbox may reach.
@@ -118,7 +107,7 @@ func reachable(s config.Serve) string {
 }
 
 // limitsInWords names the limits of one interpreter.
-func limitsInWords(l config.Limits) string {
+func limitsInWords(l sandbox.Limits) string {
 	bytes := func(n int64) string { return humanize.Bytes(uint64(max(n, 0))) }
 	var all []string
 	for _, limit := range []struct {
@@ -126,9 +115,9 @@ func limitsInWords(l config.Limits) string {
 		text string
 	}{
 		{l.Memory > 0, bytes(l.Memory) + " of memory"},
-		{l.Processes > 0, humanize.Comma(l.Processes) + " processes and threads"},
+		{l.Processes > 0, humanize.Comma(int64(l.Processes)) + " processes and threads"},
 		{l.CPUs > 0, humanize.Ftoa(l.CPUs) + " processors"},
-		{l.OpenFiles > 0, humanize.Comma(l.OpenFiles) + " open files a process"},
+		{l.OpenFiles > 0, humanize.Comma(int64(l.OpenFiles)) + " open files a process"},
 		{l.FileSize > 0, bytes(l.FileSize) + " a file"},
 		{l.Disk > 0, bytes(l.Disk) + " on disk"},
 		{l.Output > 0, bytes(l.Output) + " printed by one run"},

@@ -11,6 +11,7 @@ import (
 	"understudy/internal/config"
 	"understudy/internal/journal"
 	"understudy/internal/plugins"
+	"understudy/internal/proc"
 )
 
 // checkDirectory says where interpreters work.
@@ -59,19 +60,19 @@ func checkPlugins(c *config.Config) (state, string) {
 		count[plugins.Ready], count[plugins.Broken], count[plugins.Disabled], directory, next)
 }
 
-// checkIgnored names the settings of AIDE's configuration that have no counterpart.
+// checkIgnored names what is set, and is no setting.
 func checkIgnored(c *config.Config) (state, string) {
 	if len(c.Ignored) == 0 {
 		return "", ""
 	}
-	return stateNote, "it is AIDE's; ignored, as they have no counterpart here: " + strings.Join(c.Ignored, ", ")
+	return stateNote, "no settings any more, or none here, and ignored: " + strings.Join(c.Ignored, ", ")
 }
 
 // checkStart says how interpreters come to be.
 func checkStart(c *config.Config) (state, string) {
 	const spawned = "every interpreter is a process of its own (--start spawn), without branch and undo"
 	switch {
-	case c.Serve.Start == app.StartZygote:
+	case c.Serve.Start == config.StartZygote:
 		return stateOK, "interpreters are forked from a process with the libraries (--start zygote), with branch and undo"
 	case runtime.GOOS == "linux":
 		return stateNote, spawned + "; --start zygote has them"
@@ -93,4 +94,12 @@ func checkJournal(c *config.Config) (state, string) {
 		return stateNote, fmt.Sprintf("nothing is recorded: %v; choose another file with --journal", err)
 	}
 	return stateOK, fmt.Sprintf("%s, %s with its files", path, humanize.Bytes(uint64(size)))
+}
+
+// checkOpenFiles says whether the server may open the files that it needs.
+func checkOpenFiles(*config.Config) (state, string) {
+	if err := proc.CheckDescriptors(); err != nil {
+		return stateFailed, err.Error()
+	}
+	return stateOK, "enough for interpreters"
 }

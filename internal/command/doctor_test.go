@@ -36,7 +36,7 @@ func TestDoctorTriesARealWorker(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, want := range []string{"asked for with --python", "started and ran 1+1", "figures", "numpy", "disk space", "--start", "full: Python code"} {
+	for _, want := range []string{"asked for with --python", "started and ran 1+1", "figures", "numpy", "open files", "--start", "full: Python code"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not in\n%s", want, out)
 		}
@@ -228,7 +228,7 @@ func TestDoctorKillsAWorkerThatHangs(t *testing.T) {
 }
 
 // In a project the doctor says where interpreters work, which Python they run and what was
-// passed over, and which clients run this program there.
+// passed over.
 func TestDoctorInAProject(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -238,23 +238,6 @@ func TestDoctorInAProject(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv("HOME", t.TempDir())
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		".mcp.json":        `{"mcpServers":{"understudy":{"command":"/nowhere/understudy"},"other":{"command":"ls"}}}`,
-		".cursor/mcp.json": `{"mcpServers":{"understudy":{"command":"` + self + `","args":["serve"]}}}`,
-		".vscode/mcp.json": `{"servers":{"understudy":{"command":"sh"}}}`,
-	} {
-		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
 	if err := os.Mkdir(filepath.Join(dir, "env"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -267,21 +250,14 @@ func TestDoctorInAProject(t *testing.T) {
 	_, detail := checkDirectory(c)
 	f.add(groupProject, "directory", stateOK, "%s", detail)
 	f.python(t.Context(), c)
-	f.clients(c)
 	for _, want := range []check{
 		{"Project", "directory", stateOK, dir + ", where the server was started"},
 		{"Python", "interpreter", stateOK, "this project's venv"},
 		{"Python", "passed over", stateNote, ".venv/bin/python (this project's .venv): it does not run"},
-		{"Clients", "Claude Code", stateMissing, "/nowhere/understudy: there is no such program"},
-		{"Clients", "Cursor", stateOK, self + " serve"},
-		{"Clients", "VS Code", stateNote, "runs sh: another program than this one"},
 	} {
 		if !hasCheck(*f, want.Name, want.State, want.Detail) {
 			t.Errorf("%+v is not among %+v", want, f.Checks)
 		}
-	}
-	if !f.Works {
-		t.Error("a client that is not set up well keeps the main job from working")
 	}
 }
 

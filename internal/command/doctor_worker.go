@@ -109,7 +109,7 @@ func (f *findings) tryFigure(ctx context.Context, t *app.Trial) error {
 
 func (f *findings) lacks(library string) bool {
 	return slices.ContainsFunc(f.Checks, func(c check) bool {
-		return c.Group == string(groupLibraries) && c.Name == library && c.State != stateOK
+		return c.Group == groupLibraries && c.Name == library && c.State != stateOK
 	})
 }
 

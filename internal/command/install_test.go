@@ -93,7 +93,7 @@ func TestPrintChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "[mcp_servers.understudy]\ncommand = 'understudy'\nargs = ['--wait', '30']\n"
+	want := "[mcp_servers.understudy]\ncommand = \"understudy\"\nargs = [\"--wait\",\"30\"]\n"
 	if out != want || !strings.Contains(notes, "config.toml") {
 		t.Errorf("printed %q and said %q", out, notes)
 	}

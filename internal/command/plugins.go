@@ -11,7 +11,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"understudy/internal/app"
 	"understudy/internal/config"
@@ -34,16 +33,12 @@ func ListPlugins(ctx context.Context, c *config.Config, out, problems io.Writer)
 }
 
 func loadAll(ctx context.Context, c *config.Config, registry *plugins.Registry) error {
-	ready := registry.Known().Ready()
-	if len(ready) == 0 {
-		return nil
-	}
-	b, err := newBench(ctx, c, nil)
+	b, err := newBench(ctx, c, registry.Known(), nil)
 	if err != nil {
 		return err
 	}
 	defer b.close()
-	for _, p := range ready {
+	for _, p := range b.set.Ready() {
 		o, err := b.options()
 		if err != nil {
 			return err
@@ -110,7 +105,11 @@ func TestPlugins(ctx context.Context, c *config.Config, out io.Writer) error {
 type attempt func(*bench, context.Context, plugins.Plugin) (verdict, error)
 
 func tryPlugins(ctx context.Context, c *config.Config, out io.Writer, names []string, try attempt) error {
-	b, err := newBench(ctx, c, names)
+	registry, err := plugins.Open(c.Plugins.Dir, plugins.Options{})
+	if err != nil {
+		return err
+	}
+	b, err := newBench(ctx, c, registry.Known(), names)
 	if err != nil {
 		return err
 	}
@@ -147,15 +146,13 @@ type bench struct {
 	close   func()
 }
 
-func newBench(ctx context.Context, c *config.Config, names []string) (*bench, error) {
-	registry, err := plugins.Open(c.Plugins.Dir, plugins.Options{Logger: quiet()})
-	if err != nil {
-		return nil, err
-	}
-	set := registry.Set()
+func newBench(ctx context.Context, c *config.Config, set plugins.Set, names []string) (*bench, error) {
 	chosen, err := choosePlugins(set, names)
 	if err != nil {
 		return nil, err
+	}
+	if !slices.ContainsFunc(chosen, func(p plugins.Plugin) bool { return p.State == plugins.Ready }) {
+		return &bench{set: set, chosen: chosen, close: func() {}}, nil // none is tried
 	}
 	found, err := app.FindPython(ctx, c)
 	if err != nil {
@@ -261,7 +258,7 @@ func (b *bench) run(ctx context.Context, bad string, r sessions.Request) (outcom
 	}
 	v.words, v.bad = bad, true
 	if outcome.Exception != nil {
-		v.detail += withoutCell(outcome.Exception.Traceback)
+		v.detail += outcome.Exception.Traceback
 	}
 	if err != nil {
 		v.detail += err.Error()
@@ -269,38 +266,15 @@ func (b *bench) run(ctx context.Context, bad string, r sessions.Request) (outcom
 	return outcome, v
 }
 
-// withoutCell leaves our own line that has asked for the trial out of a traceback.
-func withoutCell(traceback string) string {
-	var rest strings.Builder
-	ours := false
-	for line := range strings.Lines(traceback) {
-		ours = strings.HasPrefix(line, `  File "<cell 1>", line 2, `) || ours && strings.HasPrefix(line, "    ")
-		if !ours {
-			rest.WriteString(line)
-		}
-	}
-	return rest.String()
-}
-
-const (
-	mostDetailLines = 100
-	mostDetail      = 16_000 // bytes
-)
+// mostDetail is how many bytes of what a plugin has said are shown.
+const mostDetail = 16_000
 
 // lastOf returns the end of a long text, where the exception is, and says how much
 // is left out.
 func lastOf(text string) string {
-	start := max(0, len(text)-mostDetail)
-	for start < len(text) && !utf8.RuneStart(text[start]) {
-		start++
+	left := len(text) - mostDetail
+	if left <= 0 {
+		return text
 	}
-	kept := text[start:]
-	if lines := strings.Count(kept, "\n") + 1; lines > mostDetailLines {
-		all := strings.SplitN(kept, "\n", lines-mostDetailLines+1)
-		kept = all[len(all)-1]
-	}
-	if left := len(text) - len(kept); left > 0 {
-		return fmt.Sprintf("… %d bytes before this are left out\n%s", left, kept)
-	}
-	return kept
+	return fmt.Sprintf("… %d bytes before this are left out\n%s", left, strings.ToValidUTF8(text[left:], ""))
 }

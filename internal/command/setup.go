@@ -6,8 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/dustin/go-humanize"
-
 	"understudy/internal/config"
 	"understudy/internal/pythonenv"
 	"understudy/pyworker"
@@ -20,9 +18,7 @@ func Setup(ctx context.Context, c *config.Config, out, progress io.Writer) error
 	if err != nil {
 		return err
 	}
-	options := pythonenv.PrepareOptions{
-		DataDir: c.DataDir, Python: c.Python, Lock: lock, Progress: progress, Terminal: isTerminal(progress),
-	}
+	options := pythonenv.PrepareOptions{DataDir: c.DataDir, Python: c.Python, Lock: lock, Progress: progress}
 	if c.Setup.Minimal {
 		options.Only = pythonenv.Minimal()
 	}
@@ -32,12 +28,8 @@ func Setup(ctx context.Context, c *config.Config, out, progress io.Writer) error
 		return err
 	}
 	if prepared.Changed {
-		size, err := prepared.Size()
-		if err != nil {
-			return fmt.Errorf("measuring the Python environment: %w", err)
-		}
-		fmt.Fprintf(progress, "The Python environment is ready: Python %s, %d packages, %s on disk, in %v\n",
-			prepared.Version, size.Packages, humanize.Bytes(size.Bytes), time.Since(began).Round(time.Second))
+		fmt.Fprintf(progress, "The Python environment is ready: Python %s, in %v\n",
+			prepared.Version, time.Since(began).Round(time.Second))
 	} else {
 		fmt.Fprintf(progress, "The Python environment was ready already (Python %s)\n", prepared.Version)
 	}

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,8 +44,13 @@ func expiry(t config.Token, now time.Time) (time.Time, error) {
 	if t.Expires == "" {
 		return time.Time{}, nil
 	}
-	if d, ok := t.ExpiryDuration(); ok {
+	if d, err := time.ParseDuration(t.Expires); err == nil && d > 0 {
 		return now.Add(d).Truncate(time.Second), nil
+	}
+	if days, isDays := strings.CutSuffix(t.Expires, "d"); isDays {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil && n > 0 {
+			return now.AddDate(0, 0, int(n)).Truncate(time.Second), nil
+		}
 	}
 	moment, err := auth.ParseDay(t.Expires)
 	switch {

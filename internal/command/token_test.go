@@ -38,6 +38,11 @@ func TestToken(t *testing.T) {
 	if known, err := auth.OpenTokens(redirected, nil); err != nil || known.Count() != 1 {
 		t.Errorf("what goes to standard error is no token file: %v\n%s", err, hints)
 	}
+	for _, wrong := range []string{"d", "0d", "-1d", "-5h", "1d2d", "90000d"} {
+		if out, _, err := try(config.Token{Name: "a", Expires: wrong}); err == nil || out != "" {
+			t.Errorf("expires %q: %q %v", wrong, out, err)
+		}
+	}
 	for words, wrong := range map[string]config.Token{
 		"nothing was added":         {Name: "alice", AddTo: path},
 		"can't be a name":           {Name: "a b"},

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,53 +10,33 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// ofAIDE are the keys of AIDE's config.yaml that have a counterpart, and how its value is
-// written here. What belongs to the task is apart: it is one setting.
+// ofAIDE are the keys of AIDE's config.yaml that have a counterpart, and how those of its
+// values are written here that have other words. What belongs to the task is apart: it is
+// one setting.
 var ofAIDE = map[string]struct {
 	setting string
-	value   func(string) string
+	words   map[string]string
 }{
-	"data_dir":                     {"data", same},
-	"copy_data":                    {"data-mode", choice(DataCopy, DataLink)},
-	"exp_name":                     {"experiment-name", same},
-	"log_dir":                      {"run-dir", same},
-	"log_level":                    {"log-level", logLevel},
-	"exec.timeout":                 {"timeout", same},
-	"exec.agent_file_name":         {"code-file", same},
-	"exec.format_tb_ipython":       {"traceback", choice("ipython", "plain")},
-	"agent.steps":                  {"steps", same},
-	"agent.search.num_drafts":      {"drafts", same},
-	"agent.search.max_debug_depth": {"debug-depth", same},
-	"agent.search.debug_prob":      {"debug-prob", same},
+	"data_dir":                     {"data", nil},
+	"copy_data":                    {"data-mode", map[string]string{"true": DataCopy, "false": DataLink}},
+	"exp_name":                     {"experiment-name", nil},
+	"log_dir":                      {"run-dir", nil},
+	"log_level":                    {"log-level", logLevels},
+	"exec.timeout":                 {"timeout", nil},
+	"exec.agent_file_name":         {"code-file", nil},
+	"exec.format_tb_ipython":       {"traceback", map[string]string{"true": "ipython", "false": "plain"}},
+	"agent.steps":                  {"steps", nil},
+	"agent.search.num_drafts":      {"drafts", nil},
+	"agent.search.max_debug_depth": {"debug-depth", nil},
+	"agent.search.debug_prob":      {"debug-prob", nil},
+}
+
+var logLevels = map[string]string{
+	"debug": "debug", "info": "info", "warn": "warn", "warning": "warn", "error": "error", "critical": "error", "fatal": "error",
 }
 
 // always are keys of AIDE's for what is done here anyway, if they are true.
 var always = []string{"preprocess_data", "agent.data_preview"}
-
-func same(value string) string { return value }
-
-func choice(yes, no string) func(string) string {
-	return func(value string) string {
-		switch strings.ToLower(value) {
-		case "true":
-			return yes
-		case "false":
-			return no
-		}
-		return value
-	}
-}
-
-func logLevel(value string) string {
-	level := strings.ToLower(value)
-	switch level {
-	case "warning":
-		return "warn"
-	case "critical", "fatal":
-		return "error"
-	}
-	return level
-}
 
 // isAIDE reports whether a file is one of AIDE's: it has a task in its words, or one of
 // its groups.
@@ -124,7 +105,7 @@ func (t *translation) walk(below string, pairs []*yaml.Node) {
 			t.walk(name+".", value.Content)
 		case value.Tag == "!!null", slices.Contains(always, name) && strings.EqualFold(value.Value, "true"):
 		case found && value.Kind == yaml.ScalarNode:
-			t.set(known.setting, known.value(value.Value), key.Line)
+			t.set(known.setting, cmp.Or(known.words[strings.ToLower(value.Value)], value.Value), key.Line)
 		case name == "desc_file" || name == "goal" || name == "eval":
 			t.task[name], t.taskLine = value.Value, key.Line
 		default:

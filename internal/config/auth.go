@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
-	"time"
 )
 
 // Auth are the settings of who may come in over a network, and of who watches.
@@ -51,18 +49,4 @@ type Token struct {
 	AddTo   string `type:"path" placeholder:"FILE" help:"Add the token's line to this file, which is made if it is missing. Default: the line is printed to standard error."`
 	For     string `placeholder:"SCOPES" help:"What the token is good for: mcp, metrics or both, separated by a comma. Default: everything."`
 	Expires string `placeholder:"WHEN" help:"Last day of the token, as 2027-01-31, or how long it is good for, as 90d or 12h. Default: for ever."`
-}
-
-// ExpiryDuration reads how long a token is to be good for; ok is false for
-// what is no duration, as a day.
-func (t Token) ExpiryDuration() (d time.Duration, ok bool) {
-	if days, isDays := strings.CutSuffix(t.Expires, "d"); isDays {
-		var n uint16
-		if _, err := fmt.Sscanf(days+"\n", "%d\n", &n); err == nil && n > 0 {
-			return time.Duration(n) * 24 * time.Hour, true
-		}
-		return 0, false
-	}
-	d, err := time.ParseDuration(t.Expires)
-	return d, err == nil && d > 0
 }

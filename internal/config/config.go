@@ -4,7 +4,8 @@
 //
 // To add a setting: add one field with its tags below, and read it where the
 // program is wired (internal/app). Its environment variable, its key in the
-// file, its line in the help and in the reference follow from the tags.
+// file, its bounds (least, most, free for a value beside them, and a hint), its line in
+// the help and in the reference follow from the tags.
 package config
 
 import (
@@ -41,8 +42,8 @@ type Config struct {
 
 	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
-	// Ignored are the keys of AIDE's config.yaml, given as the file of settings, that have
-	// no counterpart here.
+	// Ignored are settings that are none, and no mistakes: those of former versions, and keys
+	// of AIDE's config.yaml.
 	Ignored []string `kong:"-"`
 }
 
@@ -67,10 +68,8 @@ type Serve struct {
 	AllowUnauthenticatedNetwork bool          `negatable:"" group:"Network" help:"Listen on other addresses than this machine's own without authentication. Whoever reaches the address then runs code here."`
 	AllowOrigin                 []string      `type:"origins" placeholder:"ORIGIN,…" group:"Network" help:"Origins whose web pages may use the server, as https://example.com, separated by commas. Pages of all others are refused."`
 	AllowHost                   []string      `type:"hosts" placeholder:"NAME,…" group:"Network" help:"Names of this server that clients may use, separated by commas, beside localhost, the name in --addr and plain addresses; * allows all. A proxy that passes its own name on needs it."`
-	MaxRequest                  int64         `type:"size" default:"64MiB" group:"Network" help:"How large one message of a client may be, over HTTP and SSE."`
-	MaxConnections              int           `default:"2048" group:"Network" help:"How many connections may be open at once; more wait. 0 sets no limit."`
-	MaxCallsPerClient           int           `default:"256" group:"Network" help:"How many calls one client may have open at once over HTTP and SSE, and how many streams; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
-	MaxRequestsPerSecond        float64       `default:"2000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
+	MaxCallsPerClient           int           `least:"0" default:"256" group:"Network" help:"How many calls one client may have open at once over HTTP and SSE, and how many streams; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
+	MaxRequestsPerSecond        float64       `least:"0" default:"2000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
 	ClientTTL                   time.Duration `name:"client-ttl" default:"1h" group:"Network" help:"Forget a client of streamable HTTP of the older eras that has sent nothing for this long, and whose calls have ended; 0 never does."`
 	StopGrace                   time.Duration `default:"10s" group:"Network" help:"How long running calls may go on when the server is asked to stop, before they are interrupted and answered (HTTP and SSE)."`
 
@@ -101,29 +100,39 @@ type Serve struct {
 	Grace           time.Duration `default:"5s" group:"Time" help:"How long code may go on after it was interrupted at its time limit, before it is killed."`
 	RerunAfterCrash bool          `negatable:"" group:"Time" help:"Run code once more when it crashed its interpreter. Its side effects then happen twice."`
 
-	History          int           `default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none; a copy for crashes is still made."`
-	CopyShare        float64       `default:"0.2" group:"State" help:"Largest share of an interpreter's time that making copies may take while calls follow one another at once. A crash among them brings back the newest copy, and the runs since are lost; once nobody calls the state is copied within a fifth of a second. 1 copies after each run whatever it costs."`
+	History          int           `least:"0" default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none; a copy for crashes is still made."`
+	CopyShare        float64       `least:"0.00001" most:"1" hint:"--checkpoint-memory 0 makes no copies" default:"0.2" group:"State" help:"Largest share of an interpreter's time that making copies may take while calls follow one another at once. A crash among them brings back the newest copy, and the runs since are lost; once nobody calls the state is copied within a fifth of a second. 1 copies after each run whatever it costs; --checkpoint-memory 0 makes none."`
 	CopyIdle         time.Duration `default:"30s" group:"State" help:"After how long an idle interpreter needs no copy of its state: it is let go and made anew as the next call comes, before its code runs. What ends an idle process loses what its last run did to the variables, all of them where no earlier state is kept; the list says which have no copy. 0 keeps it."`
-	CheckpointMemory float64       `default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
+	CheckpointMemory float64       `least:"0" most:"1" default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
 
 	DefaultInterpreter   string        `enum:"client,none" default:"client" group:"State" help:"What a call gets that names no interpreter: ${enum}. client: the one of its client, made by its first call; none: an error, unless the client has authenticated. That is for a program that serves many people without tokens."`
 	IdleTTL              time.Duration `name:"idle-ttl" default:"0" group:"Limits" help:"End interpreters that ran nothing for this long; 0 never ends them."`
-	AbandonedTTL         time.Duration `name:"abandoned-ttl" default:"1h" group:"Limits" help:"End interpreters that belong to nobody, because their client left or never had a name, when nobody has shown their interpreter_id for this long; one that no call ever came back to ends after at most 10 minutes. 0 never ends them."`
 	OnDisconnect         string        `enum:"keep,interrupt" default:"keep" group:"Time" help:"What happens to running code whose client lost its connection: ${enum}. keep lets it run on; whoever knows its interpreter_id can wait for it."`
-	MaxSessions          int           `default:"64" group:"Limits" help:"How many interpreters may live at once."`
-	MaxSessionsPerClient int           `default:"0" group:"Limits" help:"How many interpreters one client may have at once; 0 sets no limit beside that of all together."`
+	MaxSessions          int           `least:"1" default:"64" group:"Limits" help:"How many interpreters may live at once."`
+	MaxSessionsPerClient int           `least:"0" default:"0" group:"Limits" help:"How many interpreters one client may have at once; 0 sets no limit beside that of all together."`
 	WhenFull             string        `enum:"refuse,end-oldest" default:"refuse" group:"Limits" help:"What happens to a client that wants one interpreter more than the limits allow: ${enum}. end-oldest ends the one of its own that it has not used for longest and that runs nothing."`
-	Queue                int           `default:"16" group:"Limits" help:"How many calls may wait for one busy interpreter; 0 refuses all."`
-	OutputLimit          int64         `type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
-	MaxUpload            int64         `type:"size" default:"10MB" group:"Limits" help:"How large a file may be that an agent uploads into a working directory at once."`
-	SpoolLimit           int64         `type:"size" default:"1GB" group:"Limits" help:"How much of each output stream of a run is kept on disk once it exceeds the output limit; 0 keeps none."`
+	OutputLimit          int64         `least:"10000" type:"size" default:"1MB" group:"Limits" help:"How much of each output stream of a run is kept in memory: half from its head and half from its tail."`
+	MaxUpload            int64         `least:"1" type:"size" default:"10MB" group:"Limits" help:"How large a file may be that an agent uploads into a working directory at once."`
 
-	Instructions      string `type:"text" placeholder:"TEXT|@FILE" group:"Answers" help:"Your own words to the model, after what the server says of itself: what it is here for, what to mind. @FILE reads them from a file. They are part of MCP's instructions, which most clients pass on to the model, and some do not."`
-	TextBudget        int    `default:"0" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out, of numbers sooner, which cost a model more than words. 0 fits it to the client."`
+	Instructions string `type:"text" placeholder:"TEXT|@FILE" group:"Answers" help:"Your own words to the model, after what the server says of itself: what it is here for, what to mind. @FILE reads them from a file. They are part of MCP's instructions, which most clients pass on to the model, and some do not."`
+	// Text of less than the least could not hold an error and the closing line.
+	TextBudget        int    `least:"1000" free:"0" default:"0" group:"Answers" help:"How many characters of text an answer may hold; the middle of longer output is left out, of numbers sooner, which cost a model more than words. 0 fits it to the client."`
 	Figures           string `enum:"content,inline,none" default:"content" group:"Answers" help:"How figures reach the client: ${enum}. content sends images; inline adds data URIs to the structured record; none leaves them on disk."`
-	ImageMaxSide      int    `default:"0" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size. 0 fits it to the client."`
-	ImageBudget       int64  `type:"size" default:"0" group:"Answers" help:"How large an answer with images may be, as it is sent; never more than 10 MiB. 0 fits it to the client."`
+	ImageMaxSide      int    `least:"64" free:"0" default:"0" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size. 0 fits it to the client."`
+	ImageBudget       int64  `least:"10000" free:"0" type:"size" default:"0" group:"Answers" help:"How large an answer with images may be, as it is sent; never more than 10 MiB. 0 fits it to the client."`
 	StructuredContent string `enum:"auto,always,never" default:"auto" group:"Answers" help:"Whether answers carry the record of the run for programs: ${enum}. auto leaves it out for clients that have no use for it or would show it in place of text and images; always gives it to all, with term_out."`
+
+	Retired `embed:""`
+}
+
+// Retired are settings of former versions, with what their values always are now. A start
+// that has them goes on working: they are taken, change nothing, and the log names them.
+type Retired struct {
+	MaxRequest     string `hidden:"" retired:"64 MiB"`
+	MaxConnections string `hidden:"" retired:"2048"`
+	Queue          string `hidden:"" retired:"16"`
+	AbandonedTTL   string `name:"abandoned-ttl" hidden:"" retired:"1 hour; --idle-ttl ends idle interpreters sooner"`
+	SpoolLimit     string `hidden:"" retired:"1 GB; --print-limit ends runs that print too much"`
 }
 
 // Setup are the flags of setup. --python chooses the Python that the environment is
@@ -212,7 +221,7 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 // The values of Serve.Start.
 const (
-	startZygote = "zygote"
+	StartZygote = "zygote"
 	startSpawn  = "spawn"
 )
 
@@ -224,22 +233,8 @@ func (s Serve) Check() error {
 		checkCodeFile(s.CodeFile),
 		s.checkTimes(),
 		s.Auth.check(s.OverNetwork()),
-		s.Guard.check(),
 		s.Experiments.check(s.Mode, s.Workdir),
 		s.Confine.check(s.SandboxMode(), runtime.GOOS),
-		atLeast("history", int64(s.History), 0),
-		checkShare("checkpoint-memory", s.CheckpointMemory),
-		checkCopyShare(s.CopyShare),
-		atLeast("copy-idle", int64(s.CopyIdle), 0),
-		atLeast("max-sessions-per-client", int64(s.MaxSessionsPerClient), 0),
-		atLeast("max-sessions", int64(s.MaxSessions), 1),
-		atLeast("queue", int64(s.Queue), 0),
-		atLeast("output-limit", s.OutputLimit, 10_000),
-		atLeast("max-upload", s.MaxUpload, 1),
-		// Shorter texts could not hold an error and the closing line.
-		zeroOrAtLeast("text-budget", int64(s.TextBudget), 1000),
-		zeroOrAtLeast("image-max-side", int64(s.ImageMaxSide), 64),
-		zeroOrAtLeast("image-budget", s.ImageBudget, 10_000),
 	)
 }
 
@@ -272,8 +267,8 @@ func checkCodeFile(name string) error {
 
 // checkStart refuses a way to start interpreters that the system lacks.
 func checkStart(start, system string) error {
-	if start == startZygote && system != "linux" {
-		return fmt.Errorf("start is %s, which needs Linux: on %s a Python that has loaded libraries can't be forked safely; use --start %s", startZygote, system, startSpawn)
+	if start == StartZygote && system != "linux" {
+		return fmt.Errorf("start is %s, which needs Linux: on %s a Python that has loaded libraries can't be forked safely; use --start %s", StartZygote, system, startSpawn)
 	}
 	return nil
 }
@@ -281,37 +276,7 @@ func checkStart(start, system string) error {
 // defaultStart is the value of --start when nothing is said.
 func defaultStart(system string) string {
 	if system == "linux" {
-		return startZygote
+		return StartZygote
 	}
 	return startSpawn
-}
-
-// checkShare refuses what is no share of a whole. NaN fails every comparison.
-func checkShare(name string, value float64) error {
-	if !(value >= 0 && value <= 1) {
-		return fmt.Errorf("%s is %g; it must be a share from 0 to 1, as 0.5 for half", name, value)
-	}
-	return nil
-}
-
-func checkCopyShare(value float64) error {
-	if !(value > 0 && value <= 1) {
-		return fmt.Errorf("copy-share is %g; it must be a share above 0 and up to 1, as 0.2 for a fifth; --checkpoint-memory 0 makes no copies", value)
-	}
-	return nil
-}
-
-// zeroOrAtLeast is atLeast for settings that 0 leaves to the client's table.
-func zeroOrAtLeast(name string, value, minimum int64) error {
-	if value == 0 {
-		return nil
-	}
-	return atLeast(name, value, minimum)
-}
-
-func atLeast(name string, value, minimum int64) error {
-	if value < minimum {
-		return fmt.Errorf("%s is %d; it must be at least %d", name, value, minimum)
-	}
-	return nil
 }

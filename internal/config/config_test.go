@@ -18,17 +18,17 @@ import (
 // try parses a command line in an environment of its own.
 func try(t *testing.T, env map[string]string, args ...string) (*Config, error) {
 	t.Helper()
-	home := t.TempDir()
+	for _, name := range []string{"HOME", "USERPROFILE"} {
+		t.Setenv(name, t.TempDir())
+	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_DATA_HOME"} {
+		t.Setenv(name, env[name])
+	}
 	return Parse(Source{
 		Args: args,
 		Lookup: func(name string) (string, bool) {
-			if value, ok := env[name]; ok {
-				return value, true
-			}
-			if name == "HOME" || name == "USERPROFILE" {
-				return home, true
-			}
-			return "", false
+			value, ok := env[name]
+			return value, ok
 		},
 		Stdout: &bytes.Buffer{},
 		Exit:   func(int) {},
@@ -54,29 +54,9 @@ func configFile(t *testing.T, text string) map[string]string {
 	return map[string]string{"UNDERSTUDY_CONFIG": path}
 }
 
-func TestDefaults(t *testing.T) {
-	config := must(t, nil)
-	if config.Command != "serve" {
-		t.Errorf("no command means %q, not serve", config.Command)
-	}
-	want := Serve{
-		Transport: []string{"stdio"}, Addr: "127.0.0.1:8808", MaxRequest: 64 << 20, MaxConnections: 2048,
-		MaxCallsPerClient: 256, MaxRequestsPerSecond: 2000, ClientTTL: time.Hour, StopGrace: 10 * time.Second, Start: defaultStart(runtime.GOOS), Preload: []string{"numpy", "pandas", "matplotlib.pyplot"},
-		History: 1, CopyShare: 0.2, CopyIdle: 30 * time.Second, CheckpointMemory: 0.5, WhenFull: "refuse", DefaultInterpreter: "client", Echo: "all", Traceback: "plain", Warnings: "default",
-		Timeout: time.Hour, MaxTimeout: 24 * time.Hour, Wait: 45 * time.Second, Grace: 5 * time.Second,
-		AbandonedTTL: time.Hour, OnDisconnect: "keep",
-		MaxSessions: 64, Queue: 16, OutputLimit: 1_000_000, SpoolLimit: 1_000_000_000, MaxUpload: 10_000_000,
-		Auth:        Auth{AuthPrincipalClaim: "sub"},
-		Guard:       Guard{Mode: ModeFull, MaxRetries: 3},
-		Experiments: Experiments{JournalKeep: 90 * 24 * time.Hour, JournalSize: 2_000_000_000, Steps: 20, Drafts: 5, DebugDepth: 3, DebugProb: 1, DataMode: DataCopy},
-		Confine:     Confine{Sandbox: SandboxAuto, MemoryLimit: LimitAuto, ProcessLimit: LimitAuto, OpenFileLimit: LimitAuto, FileSizeLimit: LimitAuto, DiskLimit: LimitAuto},
-		Figures:     "content", StructuredContent: "auto",
-	}
-	if diff := cmp.Diff(want, config.Serve); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	if filepath.Base(config.DataDir) != "understudy" {
-		t.Errorf("data directory %q", config.DataDir)
+func TestDefaultDataDirectory(t *testing.T) {
+	if config := must(t, nil); config.Command != "serve" || filepath.Base(config.DataDir) != "understudy" {
+		t.Errorf("%q in %q", config.Command, config.DataDir)
 	}
 }
 
@@ -92,18 +72,18 @@ func TestServeIsTheDefaultCommand(t *testing.T) {
 }
 
 func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
-	env := configFile(t, "wait: 1s\ntimeout: 2s\nqueue: 3\n")
+	env := configFile(t, "wait: 1s\ntimeout: 2s\nhistory: 3\n")
 	env["UNDERSTUDY_TIMEOUT"] = "20s"
-	env["UNDERSTUDY_QUEUE"] = "30"
-	config := must(t, env, "--queue", "300")
+	env["UNDERSTUDY_HISTORY"] = "30"
+	config := must(t, env, "--history", "300")
 	if got := config.Serve.Wait; got != time.Second {
 		t.Errorf("file over default: wait is %v", got)
 	}
 	if got := config.Serve.Timeout; got != 20*time.Second {
 		t.Errorf("environment over file: timeout is %v", got)
 	}
-	if got := config.Serve.Queue; got != 300 {
-		t.Errorf("flag over environment: queue is %v", got)
+	if got := config.Serve.History; got != 300 {
+		t.Errorf("flag over environment: history is %v", got)
 	}
 	if got := config.Serve.Grace; got != 5*time.Second {
 		t.Errorf("default: grace is %v", got)
@@ -125,30 +105,42 @@ func TestTheFileAtItsDefaultPlace(t *testing.T) {
 	}
 }
 
+// TestARelativePlaceIsNone: the file at its usual place counts, and is not passed over.
+func TestARelativePlaceIsNone(t *testing.T) {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		t.Skip("the system has a place of its own")
+	}
+	t.Setenv("XDG_CONFIG_HOME", "relative")
+	t.Setenv("HOME", t.TempDir())
+	if file, err := defaultFile(); err != nil || file != filepath.Join(os.Getenv("HOME"), ".config", "understudy", "config.yaml") {
+		t.Error(file, err)
+	}
+}
+
 func TestConfigFlagOverItsVariable(t *testing.T) {
-	one, two := configFile(t, "queue: 1\n"), configFile(t, "queue: 2\n")
+	one, two := configFile(t, "history: 1\n"), configFile(t, "history: 2\n")
 	config := must(t, one, "--config", two["UNDERSTUDY_CONFIG"])
-	if config.Serve.Queue != 2 {
-		t.Errorf("queue is %d", config.Serve.Queue)
+	if config.Serve.History != 2 {
+		t.Errorf("history is %d", config.Serve.History)
 	}
 }
 
 func TestFileOfEveryKind(t *testing.T) {
 	for name, test := range map[string]struct {
-		text  string
-		queue int
+		text    string
+		history int
 	}{
-		"empty":         {"", 16},
-		"comments":      {"# queue: 3\n", 16},
-		"null":          {"---\n", 16},
-		"quoted number": {"queue: '3'\n", 3},
-		"bom":           {"\ufeffqueue: 3\n", 3},
-		"alias":         {"queue: &n 3\nmax-sessions: *n\n", 3},
-		"crlf":          {"queue: 3\r\n", 3},
+		"empty":         {"", 1},
+		"comments":      {"# history: 3\n", 1},
+		"null":          {"---\n", 1},
+		"quoted number": {"history: '3'\n", 3},
+		"bom":           {"\ufeffhistory: 3\n", 3},
+		"alias":         {"history: &n 3\nmax-sessions: *n\n", 3},
+		"crlf":          {"history: 3\r\n", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := must(t, configFile(t, test.text)).Serve.Queue; got != test.queue {
-				t.Errorf("queue is %d, not %d", got, test.queue)
+			if got := must(t, configFile(t, test.text)).Serve.History; got != test.history {
+				t.Errorf("history is %d, not %d", got, test.history)
 			}
 		})
 	}
@@ -230,16 +222,17 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"a word of a key":   {file: "max_memory: 1GB", want: []string{`did you mean "memory-limit"`}},
 		"a longer key":      {file: "timeout_seconds: 9", want: []string{`did you mean "timeout"`}},
 		"far from a key":    {file: "jornall: a", want: []string{`did you mean "journal"`}},
-		"every unknown key": {file: "timout: 1m\nqeue: 3", want: []string{"line 1: timout", "line 2: qeue", `did you mean "queue"`}},
+		"every unknown key": {file: "timout: 1m\nhistroy: 3", want: []string{"line 1: timout", "line 2: histroy", `did you mean "history"`}},
 		"underscored key":   {file: "max_timeout: 1m", want: []string{`did you mean "max-timeout"`}},
-		"twice":             {file: "queue: 1\nqueue: 2", want: []string{"queue", "twice"}},
+		"a former key":      {file: "Max_Request: 1GB", want: []string{"max-request was one, and is always 64 MiB: take the line out"}},
+		"twice":             {file: "history: 1\nhistory: 2", want: []string{"history", "twice"}},
 		"bad value":         {file: "timeout: soon", want: []string{"config.yaml, line 1: timeout", `"soon" is not a duration`}},
 		"bad enum":          {file: "echo: some", want: []string{"line 1: echo", "all,last,none"}},
-		"no value":          {file: "queue:", want: []string{"queue", "no value"}},
-		"a list":            {file: "queue: [1]", want: []string{"queue", "one text, number"}},
-		"not a mapping":     {file: "- queue", want: []string{"config.yaml", "mapping"}},
+		"no value":          {file: "history:", want: []string{"history", "no value"}},
+		"a list":            {file: "history: [1]", want: []string{"history", "one text, number"}},
+		"not a mapping":     {file: "- history", want: []string{"config.yaml", "mapping"}},
 		"not YAML":          {file: "a: b: c", want: []string{"config.yaml", "yaml"}},
-		"two documents":     {file: "queue: 1\n---\nqueue: 2", want: []string{"one YAML document"}},
+		"two documents":     {file: "history: 1\n---\nhistory: 2", want: []string{"one YAML document"}},
 		"itself":            {file: "config: x.yaml", want: []string{"unknown setting"}},
 		"another command's": {file: "scope: user", want: []string{"unknown setting"}},
 		"environment":       {env: "1 hour", want: []string{"UNDERSTUDY_TIMEOUT", `"1 hour" is not a duration`}},
@@ -247,7 +240,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"negative":          {args: []string{"--grace=-1s"}, want: []string{"--grace", "negative"}},
 		"size":              {args: []string{"--image-budget", "big"}, want: []string{"--image-budget", `"big" is not a size`}},
 		"transport":         {args: []string{"--transport", "https"}, want: []string{"--transport", "https", "stdio, http, sse"}},
-		"stdio and more":    {args: []string{"--transport", "stdio,http"}, want: []string{"--transport", "stands alone"}},
+		"stdio and more":    {args: []string{"--transport", "stdio,http"}, want: []string{"transport", "stands alone"}},
 		"open to all":       {args: []string{"--transport", "http", "--addr", ":8808"}, want: []string{"addr is :8808", "--allow-unauthenticated-network"}},
 		"open by address":   {args: []string{"--transport", "sse", "--addr", "192.0.2.1:8808"}, want: []string{"192.0.2.1", "authentication"}},
 		"open by name":      {args: []string{"--transport", "http", "--addr", "example.com:8808"}, want: []string{"example.com", "authentication"}},
@@ -268,7 +261,9 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"history":           {args: []string{"--history=-1"}, want: []string{"history", "at least 0"}},
 		"more than all":     {args: []string{"--checkpoint-memory", "50"}, want: []string{"checkpoint-memory is 50", "from 0 to 1"}},
 		"no number":         {args: []string{"--checkpoint-memory", "NaN"}, want: []string{"checkpoint-memory", "from 0 to 1"}},
-		"no copies":         {args: []string{"--copy-share", "0"}, want: []string{"copy-share is 0", "--checkpoint-memory 0"}},
+		"no copies":         {args: []string{"--copy-share", "0"}, want: []string{"copy-share is 0", "from 0.00001 to 1; --checkpoint-memory 0 makes no copies"}},
+		"no processors":     {args: []string{"--cpu-limit=-1"}, want: []string{"cpu-limit is -1", "; 0 sets no limit"}},
+		"a URL":             {args: []string{"--allow-net", "http://pypi.org"}, want: []string{"--allow-net", "a host, not a URL, as pypi.org"}},
 		"client's limit":    {args: []string{"--max-sessions-per-client=-1"}, want: []string{"max-sessions-per-client", "at least 0"}},
 		"no such default":   {args: []string{"--default-interpreter", "mine"}, want: []string{"--default-interpreter", "none"}},
 		"when full":         {args: []string{"--when-full", "wait"}, want: []string{"--when-full", "end-oldest"}},
@@ -355,9 +350,9 @@ func TestModules(t *testing.T) {
 			t.Errorf("%q gives %q, not %q", text, got, want)
 		}
 	}
-	for _, text := range []string{",", "numpy,", "1a", "a..b", ".a", "a.", "a b", "import a", "a-b", "a;b", "none,a b"} {
-		if got, err := modules(text); err == nil {
-			t.Errorf("%q gives %q", text, got)
+	for _, text := range []string{"1a", "a..b", ".a", "a.", "a b", "import a", "a-b", "a;b", "none,a b"} {
+		if c, err := try(t, nil, "--preload", text); err == nil {
+			t.Errorf("%q gives %q", text, c.Serve.Preload)
 		}
 	}
 	if got := must(t, configFile(t, "preload: none\n"), "--preload", "a", "--preload", "b").Serve.Preload; !slices.Equal(got, []string{"b"}) {
@@ -491,13 +486,48 @@ func TestCodeFileIsABareName(t *testing.T) {
 // connect takes the settings of the server that it starts, from wherever they come;
 // how that server is reached is not for them to say.
 func TestConnectHasTheSettingsOfServe(t *testing.T) {
-	env := configFile(t, "transport: http\nqueue: 3\n")
+	env := configFile(t, "transport: http\nhistory: 3\n")
 	env["UNDERSTUDY_WAIT"] = "4s"
 	config := must(t, env, "connect", "--share", "team", "--timeout", "10m", "--idle-exit", "1h")
 	if config.Command != "connect" || config.Connect.Share != "team" || config.Connect.IdleExit != time.Hour {
 		t.Errorf("%q %+v", config.Command, config.Connect)
 	}
-	if s := config.Serve; s.OverNetwork() || s.Queue != 3 || s.Wait != 4*time.Second || s.Timeout != 10*time.Minute {
+	if s := config.Serve; s.OverNetwork() || s.History != 3 || s.Wait != 4*time.Second || s.Timeout != 10*time.Minute {
 		t.Errorf("%+v", s)
+	}
+}
+
+// TestSettingsOfFormerVersions: a start with them works, wherever they stand, and they are
+// named with what to do.
+func TestSettingsOfFormerVersions(t *testing.T) {
+	env := configFile(t, "queue: 3\nhistory: 4\n")
+	env["UNDERSTUDY_MAX_CONNECTIONS"] = "9"
+	for _, command := range []string{"serve", "connect", "doctor"} {
+		args := []string{command}
+		want := []string{"max-connections (it is always 2048; take out --max-connections, UNDERSTUDY_MAX_CONNECTIONS or ", "queue (it is always 16; "}
+		if command != "doctor" {
+			args, want = append(args, "--max-request", "1GB"), append([]string{"max-request (it is always 64 MiB; "}, want...)
+		}
+		config := must(t, env, args...)
+		if config.Serve.History != 4 || !slices.EqualFunc(config.Ignored, want, strings.HasPrefix) {
+			t.Errorf("%s: %d, ignored %q", command, config.Serve.History, config.Ignored)
+		}
+		if text, err := config.YAML(); err != nil || strings.Contains(text, "queue") {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
+
+// TestEmptyListsAreMistakes where a list has no value for none.
+func TestEmptyListsAreMistakes(t *testing.T) {
+	for _, name := range []string{"transport", "allow-origin", "allow-host", "allow-modules", "block-modules", "block-functions", "sandbox-floor", "allow-net", "gpu", "pythons"} {
+		for _, value := range []string{"[]", "''"} {
+			if _, err := try(t, configFile(t, name+": "+value)); err == nil || !strings.Contains(err.Error(), "line 1: "+name) {
+				t.Errorf("%s: %s gives %v", name, value, err)
+			}
+		}
+		if _, err := try(t, nil, "--"+name, ""); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("--%s \"\" gives %v", name, err)
+		}
 	}
 }

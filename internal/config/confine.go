@@ -22,13 +22,30 @@ type Confine struct {
 	GPU          []string `name:"gpu" type:"gpus" placeholder:"none|all|N,…" group:"Sandbox" help:"NVIDIA cards that code in the sandbox may use: none, all, or numbers as 0,2 for /dev/nvidia0 and /dev/nvidia2. Opens the devices, files and system calls that CUDA needs, and nothing else. Default: none."`
 	AllowInstall bool     `negatable:"" group:"Sandbox" help:"Let agents install packages for an interpreter with manage_interpreters; they go into an environment of its own."`
 
-	MemoryLimit   int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much memory an interpreter may use, as 2GB; none sets no limit; auto is half of the machine's, at most 4 GB, in the sandbox, and none outside."`
-	ProcessLimit  int64   `type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many processes and threads an interpreter may have; auto is 512 in the sandbox, and none outside."`
-	CPULimit      float64 `name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
-	OpenFileLimit int64   `type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
-	FileSizeLimit int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How large a file may become that an interpreter writes; auto is the disk limit."`
-	DiskLimit     int64   `type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold, and how much interpreters may add to a --workdir; auto is 10 GB in the sandbox, and none outside."`
-	PrintLimit    int64   `type:"limit" default:"none" placeholder:"SIZE" group:"Sandbox" help:"End a run that has printed more than this; none lets it print on, and keeps what --spool-limit allows."`
+	// Below the least of these a Python can't start, or can't import its libraries.
+	MemoryLimit   int64   `least:"67108864" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much memory an interpreter may use, as 2GB; none sets no limit; auto is half of the machine's, at most 4 GB, in the sandbox, and none outside."`
+	ProcessLimit  int64   `least:"8" type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many processes and threads an interpreter may have; auto is 512 in the sandbox, and none outside."`
+	CPULimit      float64 `least:"0" most:"100000" hint:"0 sets no limit" name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
+	OpenFileLimit int64   `least:"64" type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
+	FileSizeLimit int64   `least:"1048576" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How large a file may become that an interpreter writes; auto is the disk limit."`
+	DiskLimit     int64   `least:"1048576" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold, and how much interpreters may add to a --workdir; auto is 10 GB in the sandbox, and none outside."`
+	PrintLimit    int64   `least:"10000" type:"limit" default:"none" placeholder:"SIZE" group:"Sandbox" help:"End a run that has printed more than this; none lets it print on, and keeps the first gigabyte."`
+}
+
+// NetAll is the one value of --allow-net that is no host.
+const NetAll = "all"
+
+// parseNetHost takes a host, or the word all. What is a host is for the proxy to say
+// (internal/egress), before anything is served.
+func parseNetHost(text string) (string, error) {
+	host := strings.ToLower(text)
+	if host == "" || host == "none" {
+		return "", fmt.Errorf("%q is no host; without --allow-net there is no network", text)
+	}
+	if strings.Contains(host, "/") {
+		return "", fmt.Errorf("%q is no host; write a host, not a URL, as pypi.org or localhost:8080", text)
+	}
+	return host, nil
 }
 
 // The values of a limit that are no number of bytes or things.
@@ -46,11 +63,8 @@ const (
 )
 
 // SandboxMode is --sandbox with auto resolved: off, standard or strict.
-func (s Serve) SandboxMode() string { return s.SandboxModeOver(s.OverNetwork()) }
-
-// SandboxModeOver is what SandboxMode would be over HTTP and SSE, or over stdio.
-func (s Serve) SandboxModeOver(network bool) string {
-	return sandboxMode(s.Sandbox, network, runtime.GOOS)
+func (s Serve) SandboxMode() string {
+	return sandboxMode(s.Sandbox, s.OverNetwork(), runtime.GOOS)
 }
 
 // sandboxMode leaves stdio open: its client is an agent on its user's own machine,
@@ -97,18 +111,7 @@ func (c Confine) check(mode, system string) error {
 	if len(c.Cards()) > 0 && system != "linux" && mode != SandboxOff {
 		problems = append(problems, fmt.Errorf("gpu opens NVIDIA's cards on Linux, and %s has none; leave it out", system))
 	}
-	if !(c.CPULimit >= 0) || math.IsInf(c.CPULimit, 1) { // NaN fails every comparison
-		problems = append(problems, fmt.Errorf("cpu-limit is %g; it must be 0 for no limit, or more, as 1.5", c.CPULimit))
-	}
-	return errors.Join(append(problems,
-		// Below these a Python can't start, or can't import its libraries.
-		limitAtLeast("memory-limit", c.MemoryLimit, 64<<20),
-		limitAtLeast("process-limit", c.ProcessLimit, 8),
-		limitAtLeast("open-file-limit", c.OpenFileLimit, 64),
-		limitAtLeast("file-size-limit", c.FileSizeLimit, 1<<20),
-		limitAtLeast("disk-limit", c.DiskLimit, 1<<20),
-		limitAtLeast("print-limit", c.PrintLimit, 10_000),
-	)...)
+	return errors.Join(problems...)
 }
 
 // checkOff refuses settings that promise something which a sandbox that is off does
@@ -126,65 +129,6 @@ func (c Confine) checkOff() error {
 		return fmt.Errorf("allow-net, read, write and gpu open what the sandbox closes, which %s, so all is open; say --sandbox standard, or leave them out", off)
 	}
 	return nil
-}
-
-// limitAtLeast refuses limits so low that they must be a mistake.
-func limitAtLeast(name string, value, minimum int64) error {
-	if value == LimitAuto || value == LimitNone || value >= minimum {
-		return nil
-	}
-	return fmt.Errorf("%s is %d; it must be at least %d, or none, or auto", name, value, minimum)
-}
-
-// Limits are those of one interpreter. 0 sets none.
-type Limits struct {
-	Memory    int64 // bytes
-	Processes int64 // threads count too
-	CPUs      float64
-	OpenFiles int64 // of each process
-	FileSize  int64 // bytes
-	Disk      int64 // bytes of the working directory and /tmp
-	Output    int64 // bytes that one execution may print
-}
-
-// What auto means in the sandbox.
-const (
-	mostMemory    = 4_000_000_000
-	usualProcess  = 512
-	usualFiles    = 4096
-	usualDisk     = 10_000_000_000
-	unknownMemory = mostMemory // where nobody knows how much the machine has
-)
-
-// ResolvedLimits are the limits with auto resolved; memory is the machine's or the
-// container's in bytes, 0 if it is unknown.
-func (s Serve) ResolvedLimits(memory uint64) Limits {
-	confined := s.SandboxMode() != SandboxOff
-	usual := func(value, auto int64) int64 {
-		switch {
-		case value != LimitAuto:
-			return value
-		case confined:
-			return auto
-		}
-		return LimitNone
-	}
-	half := int64(unknownMemory)
-	if memory > 0 {
-		half = int64(min(memory/2, mostMemory)) //nolint:gosec // at most mostMemory
-	}
-	l := Limits{
-		Memory:    usual(s.MemoryLimit, half),
-		Processes: usual(s.ProcessLimit, usualProcess),
-		CPUs:      s.CPULimit,
-		OpenFiles: usual(s.OpenFileLimit, usualFiles),
-		Disk:      usual(s.DiskLimit, usualDisk),
-		Output:    max(s.PrintLimit, LimitNone), // auto is none
-	}
-	if l.FileSize = s.FileSizeLimit; l.FileSize == LimitAuto {
-		l.FileSize = l.Disk
-	}
-	return l
 }
 
 // The values of --gpu that are no card's number.

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,7 +86,7 @@ func TestConfineMistakes(t *testing.T) {
 		"connect and a path": {[]string{"connect", "--read", dir}, "so all is open; say --sandbox standard"},
 		"off and a path":     {[]string{"--sandbox", "off", "--read", dir}, "so all is open"},
 		"all and hosts":      {[]string{"--sandbox", "standard", "--allow-net", "pypi.org,all"}, "allow-net is all and hosts"},
-		"no host":            {[]string{"--sandbox", "standard", "--allow-net", "https://pypi.org/"}, "is no host"},
+		"no host":            {[]string{"--sandbox", "standard", "--allow-net", "none"}, `"none" is no host; without --allow-net`},
 		"off and a card":     {[]string{"--gpu", "all"}, "so all is open"},
 		"a card and none":    {[]string{"--sandbox", "standard", "--gpu", "0,none"}, "gpu is 0,none; write none or all alone"},
 		"all and a card":     {[]string{"--sandbox", "standard", "--gpu", "all,1"}, "gpu is all,1"},
@@ -111,29 +110,6 @@ func TestConfineMistakes(t *testing.T) {
 		t.Errorf("doctor: %v", err)
 	}
 	must(t, map[string]string{"UNDERSTUDY_ALLOW_NET": "pypi.org", "UNDERSTUDY_SANDBOX": "standard"}, "doctor")
-}
-
-func TestResolvedLimits(t *testing.T) {
-	confined := must(t, nil, "--sandbox", "standard").Serve
-	const gb = 1_000_000_000
-	want := Limits{Memory: 2 * gb, Processes: 512, OpenFiles: 4096, FileSize: 10 * gb, Disk: 10 * gb}
-	if diff := cmp.Diff(want, confined.ResolvedLimits(4*gb)); diff != "" {
-		t.Error(diff)
-	}
-	for _, memory := range []uint64{0, 8 * gb, 64 * gb, math.MaxUint64} {
-		if got := confined.ResolvedLimits(memory).Memory; got != 4*gb {
-			t.Errorf("of %d bytes: %d", memory, got)
-		}
-	}
-	if got := must(t, nil, "--sandbox", "off").Serve.ResolvedLimits(4 * gb); got != (Limits{}) {
-		t.Errorf("outside: %+v", got)
-	}
-	// What was said holds outside too.
-	asked := must(t, nil, "--memory-limit", "1GB", "--disk-limit", "2GB", "--file-size-limit", "0", "--print-limit", "3MB", "--cpu-limit", "2").Serve
-	want = Limits{Memory: gb, CPUs: 2, Disk: 2 * gb, Output: 3_000_000}
-	if diff := cmp.Diff(want, asked.ResolvedLimits(4*gb)); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // TestSharesOfTheServersOwn: nothing that sessions may reach holds what is the
@@ -175,13 +151,12 @@ func TestSharesOfTheServersOwn(t *testing.T) {
 
 func TestSharesHome(t *testing.T) {
 	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("USERPROFILE", home)
-	args := []string{"--data-dir", t.TempDir(), "--sandbox", "standard", "--read", home}
-	if setting, path := must(t, nil, args...).SharesHome(); setting != "read" || path != home {
-		t.Errorf("%q %q", setting, path)
-	}
-	if setting, _ := must(t, nil, "--data-dir", t.TempDir(), "--sandbox", "standard", "--read", t.TempDir()).SharesHome(); setting != "" {
-		t.Error(setting)
+	for read, want := range map[string]string{home: "read", t.TempDir(): ""} {
+		c := must(t, nil, "--data-dir", t.TempDir(), "--sandbox", "standard", "--read", read)
+		t.Setenv("HOME", home)
+		t.Setenv("USERPROFILE", home)
+		if setting, path := c.SharesHome(); setting != want || want != "" && path != home {
+			t.Errorf("%s: %q %q", read, setting, path)
+		}
 	}
 }

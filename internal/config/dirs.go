@@ -7,17 +7,36 @@ import (
 	"runtime"
 )
 
-type lookup = func(name string) (string, bool)
-
-// defaultFile returns where the configuration file is looked for.
-func defaultFile(env lookup) (string, error) {
-	directory, err := userDir(env, "XDG_CONFIG_HOME", ".config", "APPDATA")
+// defaultFile returns where the configuration file is looked for. An absolute XDG path
+// counts on every system, a relative one on none, as in defaultDataDir: os.UserConfigDir
+// fails for it, and settings that guard would be lost without a word.
+func defaultFile() (string, error) {
+	directory, err := os.Getenv("XDG_CONFIG_HOME"), error(nil)
+	switch {
+	case filepath.IsAbs(directory):
+	case runtime.GOOS == "darwin", runtime.GOOS == "windows":
+		directory, err = os.UserConfigDir()
+	default:
+		directory, err = os.UserHomeDir()
+		directory = filepath.Join(directory, ".config")
+	}
 	return filepath.Join(directory, "understudy", "config.yaml"), err
 }
 
-// defaultDataDir returns where the Python environment and the sessions live.
-func defaultDataDir(env lookup) (string, error) {
-	directory, err := userDir(env, "XDG_DATA_HOME", filepath.Join(".local", "share"), "LOCALAPPDATA")
+// defaultDataDir returns where the Python environment and the sessions live, by the custom
+// of the system. A relative XDG path is ignored, as the specification asks.
+func defaultDataDir() (string, error) {
+	directory, err := os.Getenv("XDG_DATA_HOME"), error(nil)
+	switch {
+	case filepath.IsAbs(directory):
+	case runtime.GOOS == "darwin":
+		directory, err = os.UserConfigDir()
+	case runtime.GOOS == "windows":
+		directory, err = os.UserCacheDir() // which is %LocalAppData%
+	default:
+		directory, err = os.UserHomeDir()
+		directory = filepath.Join(directory, ".local", "share")
+	}
 	if err != nil {
 		return "", errors.New("your home directory is unknown (HOME is not set); say with --data-dir where files are to be kept")
 	}
@@ -30,41 +49,6 @@ func (s Shared) JournalPath() string {
 		return s.Journal
 	}
 	return filepath.Join(s.DataDir, "journal.db")
-}
-
-// userDir finds a directory of the user's by the custom of the system. A
-// relative XDG path is ignored, as the specification asks.
-func userDir(env lookup, xdg, underHome, windows string) (string, error) {
-	if directory, ok := env(xdg); ok && filepath.IsAbs(directory) {
-		return directory, nil
-	}
-	if runtime.GOOS == "windows" {
-		if directory, ok := env(windows); ok && directory != "" {
-			return directory, nil
-		}
-	}
-	home, err := homeDir(env)
-	if err != nil {
-		return "", err
-	}
-	switch runtime.GOOS {
-	case "darwin":
-		return filepath.Join(home, "Library", "Application Support"), nil
-	case "windows":
-		return filepath.Join(home, "AppData", "Local"), nil
-	}
-	return filepath.Join(home, underHome), nil
-}
-
-func homeDir(env lookup) (string, error) {
-	name := "HOME"
-	if runtime.GOOS == "windows" {
-		name = "USERPROFILE"
-	}
-	if home, ok := env(name); ok && home != "" {
-		return home, nil
-	}
-	return os.UserHomeDir()
 }
 
 // shown is a path as the help prints it.

@@ -13,15 +13,15 @@ import (
 type Experiments struct {
 	NoJournal   bool          `name:"no-journal" group:"Journal" help:"Record nothing."`
 	JournalKeep time.Duration `default:"2160h" group:"Journal" help:"How long the journal keeps what was run, from its server's end on, and how long figures, artifacts and whole outputs of a server on stdio stay; 0 keeps them for ever."`
-	JournalSize int64         `type:"size" default:"2GB" group:"Journal" help:"How large the journal may become with the files that belong to it, and what servers on stdio have left; the oldest servers' runs go first. 0 sets no limit."`
+	JournalSize int64         `least:"0" type:"size" default:"2GB" group:"Journal" help:"How large the journal may become with the files that belong to it, and what servers on stdio have left; the oldest servers' runs go first. 0 sets no limit."`
 
 	Trials         bool    `negatable:"" group:"Experiments" help:"Let runs be trials of an experiment: run_python_code takes plan, metric_var_name and maximize, the answer names the best trial so far, and journal.json, config.yaml, tree_plot.html and best_solution.py are written after each."`
-	Steps          int     `default:"20" group:"Experiments" help:"How many trials an experiment is to have, for its progress, its prompt and its answers."`
+	Steps          int     `least:"1" default:"20" group:"Experiments" help:"How many trials an experiment is to have, for its progress, its prompt and its answers."`
 	Task           string  `type:"text" placeholder:"TEXT|@FILE" group:"Experiments" help:"What experiments are to solve; @FILE reads it from a file. The prompt experiment begins with it, and the journal, watch, the tree page and the report show it."`
 	ExperimentName string  `placeholder:"NAME" group:"Experiments" help:"What the experiments of this server are called where they are shown."`
-	Drafts         int     `default:"5" group:"Experiments" help:"How many solutions that differ in kind an experiment begins with, but at most half of its trials."`
-	DebugDepth     int     `default:"3" group:"Experiments" help:"After how many debugs in a row a line of trials that is still buggy is given up."`
-	DebugProb      float64 `default:"1" placeholder:"SHARE" group:"Experiments" help:"The share of buggy trials that are debugged, from 0 to 1; for the others the best one is improved."`
+	Drafts         int     `least:"1" default:"5" group:"Experiments" help:"How many solutions that differ in kind an experiment begins with, but at most half of its trials."`
+	DebugDepth     int     `least:"1" default:"3" group:"Experiments" help:"After how many debugs in a row a line of trials that is still buggy is given up."`
+	DebugProb      float64 `least:"0" most:"1" default:"1" placeholder:"SHARE" group:"Experiments" help:"The share of buggy trials that are debugged, from 0 to 1; for the others the best one is improved."`
 
 	RunDir    string   `type:"path" placeholder:"DIR" group:"Experiments" help:"Where the files of experiments are written, each in a directory of its own. Default: experiments in the data directory."`
 	Data      []string `type:"path" sep:"none" placeholder:"PATH" group:"Experiments" help:"File or directory to put into input/ of a workspace that all interpreters work in; may be repeated. Of a directory it is the contents; zip, tar, tar.gz and tar.bz2 files are unpacked into directories of their names."`
@@ -49,13 +49,7 @@ func (e Experiments) check(mode, workdir string) error {
 	if workdir != "" && len(e.Data) > 0 {
 		problems = append(problems, errors.New("with --data all interpreters work in the workspace: leave --workdir out, or say with --workspace where the workspace is to be"))
 	}
-	return errors.Join(append(problems,
-		atLeast("steps", int64(e.Steps), 1),
-		atLeast("drafts", int64(e.Drafts), 1),
-		atLeast("debug-depth", int64(e.DebugDepth), 1),
-		checkShare("debug-prob", e.DebugProb),
-		e.checkTask(),
-		atLeast("journal-size", e.JournalSize, 0))...)
+	return errors.Join(append(problems, e.checkTask())...)
 }
 
 // mostTask is how long a task may be, in bytes: as much as a prompt takes.

@@ -17,7 +17,7 @@ import (
 
 // entry is one setting in the file.
 type entry struct {
-	value any    // a text, or where no comma divides it a list of them
+	value any    // a text, a list or a map of texts
 	place string // file, line and key, for errors
 }
 
@@ -85,8 +85,7 @@ func entries(path string, pairs []*yaml.Node, flags []*kong.Flag) (map[string]en
 	return found, errors.Join(problems...)
 }
 
-// settingOf returns a setting's value as the command line has it: a text, or where no
-// comma divides it a list of them.
+// settingOf returns a setting's value as kong takes it: a text, a list or a map of texts.
 func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (any, error) {
 	if err := checkKey(key, flags); err != nil {
 		return nil, err
@@ -98,9 +97,9 @@ func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (any, err
 	}
 	switch {
 	case kind == reflect.Slice && value.Kind == yaml.SequenceNode:
-		return listed(value.Content, flag.Tag.Sep, located)
+		return listed(value.Content, located)
 	case kind == reflect.Map && value.Kind == yaml.MappingNode:
-		return joinedPairs(value.Content)
+		return mapped(value.Content)
 	}
 	text, err := scalar(value)
 	switch {
@@ -110,34 +109,39 @@ func settingOf(path, key string, value *yaml.Node, flags []*kong.Flag) (any, err
 		return nil, fmt.Errorf("%w, or a mapping of names to them", err)
 	case err != nil:
 		return nil, err
-	case kind != reflect.Slice || flag.Tag.Sep < 0: // one item, whatever it has in it
+	case kind != reflect.Slice:
 		return located(text), nil
+	case flag.Tag.Sep < 0: // one item, whatever it has in it
+		return []any{located(text)}, nil
 	}
-	parts := kong.SplitEscaped(text, flag.Tag.Sep)
-	for i := range parts {
-		parts[i] = located(strings.TrimSpace(parts[i]))
+	var all []any
+	for _, one := range kong.SplitEscaped(text, flag.Tag.Sep) {
+		all = append(all, located(strings.TrimSpace(one)))
 	}
-	return kong.JoinEscaped(parts, flag.Tag.Sep), nil
+	return all, nil
 }
 
-// listed returns the items of a list, joined unless sep says that nothing divides them.
-func listed(items []*yaml.Node, sep rune, located func(string) string) (any, error) {
-	var texts []string
-	var all []any
+func listed(items []*yaml.Node, located func(string) string) (all []any, err error) {
 	for _, item := range items {
 		text, err := scalar(item)
-		switch {
-		case err != nil:
+		if err != nil {
 			return nil, fmt.Errorf("an item of the list: %w", err)
-		case sep >= 0 && strings.Contains(text, ","):
-			return nil, fmt.Errorf("%q: an item of the list can't have a comma", text)
 		}
-		texts, all = append(texts, located(text)), append(all, kong.ExpandPath(located(text)))
+		all = append(all, located(text))
 	}
-	if sep < 0 {
-		return all, nil
+	return all, nil
+}
+
+func mapped(pairs []*yaml.Node) (map[string]any, error) {
+	all := map[string]any{}
+	for pair := range slices.Chunk(pairs, 2) {
+		text, err := scalar(pair[1])
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", pair[0].Value, err)
+		}
+		all[pair[0].Value] = text
 	}
-	return strings.Join(texts, ","), nil
+	return all, nil
 }
 
 // fromFile returns what makes a path in a file of settings one that is relative to the
@@ -145,7 +149,10 @@ func listed(items []*yaml.Node, sep rune, located func(string) string) (any, err
 func fromFile(file string, flag *kong.Flag) func(string) string {
 	dir := filepath.Dir(file)
 	relative := func(path string) string {
-		if path == "" || filepath.IsAbs(path) || strings.HasPrefix(path, "~") {
+		switch {
+		case strings.HasPrefix(path, "~"):
+			return kong.ExpandPath(path)
+		case path == "" || filepath.IsAbs(path):
 			return path
 		}
 		return filepath.Join(dir, path)
@@ -182,22 +189,6 @@ func fromFile(file string, flag *kong.Flag) func(string) string {
 	return func(text string) string { return text }
 }
 
-func joinedPairs(pairs []*yaml.Node) (string, error) {
-	var texts []string
-	for i := 0; i+1 < len(pairs); i += 2 {
-		name := pairs[i].Value
-		text, err := scalar(pairs[i+1])
-		switch {
-		case err != nil:
-			return "", fmt.Errorf("%s: %w", name, err)
-		case strings.ContainsAny(name, "=;"):
-			return "", fmt.Errorf("%q: a name can't have = or ;", name)
-		}
-		texts = append(texts, name+"="+strings.ReplaceAll(text, ";", `\;`))
-	}
-	return strings.Join(texts, ";"), nil
-}
-
 func checkKey(key string, flags []*kong.Flag) error {
 	var known []string
 	for _, flag := range flags {
@@ -208,7 +199,11 @@ func checkKey(key string, flags []*kong.Flag) error {
 	if slices.Contains(known, key) {
 		return nil
 	}
-	if near := nearest(key, known); near != "" {
+	near := nearest(key, known)
+	if i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == near && f.Tag.Has("retired") }); i >= 0 {
+		return fmt.Errorf("unknown setting; %s was one, and is always %s: take the line out", near, flags[i].Tag.Get("retired"))
+	}
+	if near != "" {
 		return fmt.Errorf("unknown setting; did you mean %q?", near)
 	}
 	return errors.New("unknown setting, and none has a name like it; understudy serve --help lists them all")

@@ -15,7 +15,7 @@ type Guard struct {
 	BlockModules   []string `type:"rules" placeholder:"MODULE,…" group:"Guard rails" help:"Modules that code may not import, separated by commas, beside those of the base rules of --policy."`
 	BlockFunctions []string `type:"rules" placeholder:"NAME,…" group:"Guard rails" help:"Functions that code may not use, by whatever name, separated by commas, as open,os.system, beside those of the base rules of --policy."`
 
-	MaxRetries int `default:"3" group:"Guard rails" help:"After this many failures of an interpreter's runs in a row the answer tells the agent to stop and ask its user; 0 never does."`
+	MaxRetries int `least:"0" default:"3" group:"Guard rails" help:"After this many failures of an interpreter's runs in a row the answer tells the agent to stop and ask its user; 0 never does."`
 
 	Plugins          string            `type:"existingdir" placeholder:"DIR" group:"Plugins" help:"Directory with plugins, each a NAME.yaml and a NAME.py: functions that code can call, or, with --mode plugin-only, that are tools."`
 	SessionVariables map[string]string `name:"session-variables" placeholder:"NAME=VALUE;…" group:"Plugins" help:"Session variables that every interpreter begins with, for plugins to read: NAME=VALUE, separated by semicolons."`
@@ -66,8 +66,4 @@ func parseRule(text string) (string, error) {
 		return "", fmt.Errorf("%q is not the name of a module or a function; write pandas,os.path", text)
 	}
 	return text, nil
-}
-
-func (g Guard) check() error {
-	return atLeast("max-retries", int64(g.MaxRetries), 0)
 }

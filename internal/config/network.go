@@ -17,22 +17,11 @@ const (
 	TransportSSE   = "sse"
 )
 
-// parseTransports takes the names of transports, separated by commas.
-func parseTransports(text string) ([]string, error) {
-	var transports []string
-	for name := range strings.SplitSeq(text, ",") {
-		name = strings.TrimSpace(name)
-		if !slices.Contains([]string{TransportStdio, TransportHTTP, TransportSSE}, name) {
-			return nil, fmt.Errorf("%q is no transport; write stdio, http, sse or http,sse", name)
-		}
-		if !slices.Contains(transports, name) {
-			transports = append(transports, name)
-		}
+func parseTransport(name string) (string, error) {
+	if !slices.Contains([]string{TransportStdio, TransportHTTP, TransportSSE}, name) {
+		return "", fmt.Errorf("%q is no transport; write stdio, http, sse or http,sse", name)
 	}
-	if len(transports) > 1 && slices.Contains(transports, TransportStdio) {
-		return nil, errors.New("stdio serves one client and stands alone; write stdio, http, sse or http,sse")
-	}
-	return transports, nil
+	return name, nil
 }
 
 // OverNetwork reports whether clients connect by HTTP or SSE.
@@ -43,13 +32,9 @@ func (s Serve) Has(transport string) bool { return slices.Contains(s.Transport, 
 
 // checkNetwork refuses a server that would be open to others by mistake.
 func (s Serve) checkNetwork() error {
-	err := errors.Join(
-		atLeast("max-request", s.MaxRequest, 1000),
-		atLeast("max-connections", int64(s.MaxConnections), 0),
-		atLeast("max-calls-per-client", int64(s.MaxCallsPerClient), 0),
-	)
-	if !(s.MaxRequestsPerSecond >= 0) {
-		err = errors.Join(err, fmt.Errorf("max-requests-per-second is %g; it must be 0 or more", s.MaxRequestsPerSecond))
+	var err error
+	if s.Has(TransportStdio) && len(s.Transport) > 1 {
+		err = errors.New("transport: stdio serves one client and stands alone; write stdio, http, sse or http,sse")
 	}
 	if !s.OverNetwork() {
 		return err

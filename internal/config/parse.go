@@ -2,10 +2,12 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -53,12 +55,18 @@ func parse(source Source) (*Config, error) {
 	}
 	config.Command = context.Selected().Path()
 	if config.DataDir == "" && config.needsDataDir() {
-		if config.DataDir, err = defaultDataDir(source.Lookup); err != nil {
+		if config.DataDir, err = defaultDataDir(); err != nil {
 			return nil, err
 		}
 	}
 	if config.DataDir != "" {
 		config.DataDir = withoutLinks(config.DataDir)
+	}
+	for _, flag := range context.Flags() {
+		if flag.Tag.Has("retired") && flag.Target.String() != "" {
+			config.Ignored = append(config.Ignored, fmt.Sprintf("%s (it is always %s; take out --%s, %s or its key in the file)",
+				flag.Name, flag.Tag.Get("retired"), flag.Name, envName(flag)))
+		}
 	}
 	switch config.Command {
 	case "connect":
@@ -66,7 +74,7 @@ func parse(source Source) (*Config, error) {
 		config.Serve.Transport = []string{TransportStdio} // which is how clients see it
 		fallthrough
 	case "serve":
-		return config, errors.Join(config.Serve.Check(), config.CheckShares())
+		return config, errors.Join(checkBounds(context.Flags()), config.Serve.Check(), config.CheckShares())
 	case "doctor":
 		return config, config.askServe(source)
 	}
@@ -82,17 +90,13 @@ func (c *Config) askServe(source Source) error {
 	}
 	serving, err := parse(source)
 	if err == nil {
-		c.Serve = serving.Serve
+		c.Serve, c.Ignored = serving.Serve, serving.Ignored
 	}
 	return err
 }
 
 func (c *Config) needsDataDir() bool {
-	switch c.Command {
-	case "serve", "connect", "attach", "setup", "doctor", "demo", "plugins list", "plugins check", "plugins test", "policy check", "watch", "report", "export":
-		return true
-	}
-	return false
+	return !slices.Contains([]string{"install", "token", "schema", "version"}, c.Command)
 }
 
 func newParser(config *Config, source Source) (*kong.Kong, error) {
@@ -100,19 +104,19 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.Name("understudy"),
 		kong.Description(description),
 		kong.Vars{
-			"config_file": shown(defaultFile(source.Lookup)),
-			"data_dir":    shown(defaultDataDir(source.Lookup)),
+			"config_file": shown(defaultFile()),
+			"data_dir":    shown(defaultDataDir()),
 			// A kong variable because it depends on the system.
 			"default_start": defaultStart(runtime.GOOS),
 		},
 		kong.TypeMapper(reflect.TypeFor[time.Duration](), decoded(parseDuration)),
 		kong.NamedMapper("size", decoded(parseSize)),
-		kong.NamedMapper("transports", decoded(parseTransports)),
+		kong.NamedMapper("transports", listOf(parseTransport)),
 		kong.NamedMapper("origins", listOf(parseOrigin)),
 		kong.NamedMapper("hosts", listOf(parseHost)),
 		kong.NamedMapper("policy", decoded(parsePolicy)),
 		kong.NamedMapper("rules", listOf(parseRule)),
-		kong.NamedMapper("modules", decoded(modules)),
+		kong.NamedMapper("modules", listOf(parseModule)),
 		kong.NamedMapper("pythons", listOf(parsePython)),
 		kong.NamedMapper("layers", listOf(parseLayer)),
 		kong.NamedMapper("nethosts", listOf(parseNetHost)),

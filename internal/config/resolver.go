@@ -16,7 +16,7 @@ import (
 // any resolver win over its own environment variables, which would turn the
 // order of file and environment around.
 type resolver struct {
-	lookup  lookup
+	lookup  func(name string) (string, bool)
 	file    map[string]entry // nil until it was read
 	ignored *[]string        // what of the file has no counterpart
 }
@@ -84,7 +84,7 @@ func (r *resolver) filePath(context *kong.Context) (path string, required bool) 
 	if path != "" {
 		return kong.ExpandPath(path), true
 	}
-	path, err := defaultFile(r.lookup)
+	path, err := defaultFile()
 	if err != nil {
 		return "", false
 	}

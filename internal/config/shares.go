@@ -11,18 +11,18 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// decodeExistingPaths takes paths separated by commas, and makes them absolute. A
-// flag that is repeated adds to what was said before.
+// decodeExistingPaths takes paths, and makes them absolute. A flag that is repeated adds
+// to what was said before.
 func decodeExistingPaths(ctx *kong.DecodeContext, target reflect.Value) error {
-	var text string
-	if err := ctx.Scan.PopValueInto("value", &text); err != nil {
+	paths, err := popTexts(ctx)
+	if err != nil {
 		return err
 	}
-	for _, one := range kong.SplitEscaped(text, ',') {
-		if one == "" {
-			return fmt.Errorf("%q has an empty path; write one, or several separated by commas", text)
+	for _, path := range paths {
+		if path == "" {
+			return errors.New("it has an empty path; write one, or several separated by commas")
 		}
-		path := kong.ExpandPath(one)
+		path = kong.ExpandPath(path)
 		if _, err := os.Stat(path); err != nil {
 			return fmt.Errorf("it must be a file or a directory that is there: %w", err)
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -30,20 +31,48 @@ func decoded[T any](parse func(text string) (T, error)) kong.Mapper {
 	})
 }
 
-// listOf takes values separated by commas, each one once.
+// listOf takes values separated by commas, or a list of a file's, each one once.
 func listOf(parse func(string) (string, error)) kong.Mapper {
-	return decoded(func(text string) (list []string, err error) {
-		for one := range strings.SplitSeq(text, ",") {
-			parsed, err := parse(strings.TrimSpace(one))
+	return kong.MapperFunc(func(ctx *kong.DecodeContext, target reflect.Value) error {
+		texts, err := popTexts(ctx)
+		if err != nil {
+			return err
+		}
+		if len(texts) == 0 {
+			texts = []string{""} // which most don't take
+		}
+		var list []string
+		for _, one := range texts {
+			parsed, err := parse(one)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if !slices.Contains(list, parsed) {
+			if parsed != "" && !slices.Contains(list, parsed) {
 				list = append(list, parsed)
 			}
 		}
-		return list, nil
+		target.Set(reflect.ValueOf(list))
+		return nil
 	})
+}
+
+// popTexts returns the values of a flag: what is between the commas of a command line, or
+// the items of a list in a file.
+func popTexts(ctx *kong.DecodeContext) (texts []string, err error) {
+	token, err := ctx.Scan.PopValue("value")
+	if err != nil {
+		return nil, err
+	}
+	if list, isList := token.Value.([]any); isList {
+		for _, item := range list {
+			texts = append(texts, fmt.Sprint(item))
+		}
+		return texts, nil
+	}
+	for _, one := range kong.SplitEscaped(token.String(), ',') {
+		texts = append(texts, strings.TrimSpace(one))
+	}
+	return texts, nil
 }
 
 // parseTimeLimit takes a duration that is more than 0, or none, which is LimitNone.
@@ -87,23 +116,15 @@ func parseSize(text string) (int64, error) {
 // moduleName is the name of a Python module, as matplotlib.pyplot.
 var moduleName = regexp.MustCompile(`^[\p{L}_][\p{L}\p{Nd}_]*(\.[\p{L}_][\p{L}\p{Nd}_]*)*$`)
 
-// modules takes names of modules separated by commas; none, or an empty text, is no
-// module at all.
-func modules(text string) ([]string, error) {
-	var list []string
-	if text = strings.TrimSpace(text); text == "" || text == "none" {
-		return nil, nil
+// parseModule takes the name of a module; none is no module at all.
+func parseModule(name string) (string, error) {
+	switch {
+	case name == "none":
+		return "", nil
+	case name != "" && !moduleName.MatchString(name):
+		return "", fmt.Errorf("%q is not the name of a module; write numpy,matplotlib.pyplot or none", name)
 	}
-	for name := range strings.SplitSeq(text, ",") {
-		name = strings.TrimSpace(name)
-		if !moduleName.MatchString(name) {
-			return nil, fmt.Errorf("%q is not the name of a module; write numpy,matplotlib.pyplot or none", name)
-		}
-		if !slices.Contains(list, name) {
-			list = append(list, name)
-		}
-	}
-	return list, nil
+	return name, nil
 }
 
 // textOrFile takes a text as it is, or the content of a file as @FILE.
@@ -117,4 +138,41 @@ func textOrFile(text string) (string, error) {
 		return "", fmt.Errorf("reading the text: %w", err)
 	}
 	return string(content), nil
+}
+
+// checkBounds holds numbers against the bounds in their tags: least, most, and free for a
+// value besides. A limit may be auto or none, too.
+func checkBounds(flags []*kong.Flag) error {
+	number := func(flag *kong.Flag, tag string, usual float64) float64 {
+		if n, err := flag.Tag.GetFloat(tag); err == nil {
+			return n
+		}
+		return usual
+	}
+	text := func(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+	var problems []error
+	for _, flag := range flags {
+		if !flag.Tag.Has("least") {
+			continue
+		}
+		value := flag.Target.Convert(reflect.TypeFor[float64]()).Float()
+		least, most := number(flag, "least", 0), number(flag, "most", math.Inf(1))
+		isLimit := flag.Tag.Type == typeLimit || flag.Tag.Type == typeCount
+		within := value >= least && value <= most // which NaN never is
+		if within || value == number(flag, "free", math.NaN()) || isLimit && (value == LimitAuto || value == LimitNone) {
+			continue
+		}
+		must := "at least " + text(least)
+		if !math.IsInf(most, 1) {
+			must = "from " + text(least) + " to " + text(most)
+		}
+		if isLimit {
+			must += ", or none, or auto"
+		}
+		if hint := flag.Tag.Get("hint"); hint != "" {
+			must += "; " + hint
+		}
+		problems = append(problems, fmt.Errorf("%s is %s; it must be %s", flag.Name, text(value), must))
+	}
+	return errors.Join(problems...)
 }

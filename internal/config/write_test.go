@@ -9,22 +9,7 @@ import (
 
 // What is written is a file of settings again, and says no secret.
 func TestYAML(t *testing.T) {
-	home := t.TempDir()
-	environment := func(name string) (string, bool) {
-		if name == "HOME" {
-			return home, true
-		}
-		return "", false
-	}
-	parse := func(args ...string) *Config {
-		t.Helper()
-		c, err := Parse(Source{Args: args, Lookup: environment})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
-	}
-	c := parse("serve", "--session-variables", "TOKEN=sk-12345;SHORT=abc", "--timeout", "90s", "--output-limit", "2MB",
+	c := must(t, nil, "--session-variables", "TOKEN=sk-12345;SHORT=abc", "--timeout", "90s", "--output-limit", "2MB",
 		"--preload", "numpy,pandas", "--init-code", "login('sk-12345')", "--journal", "/j.db")
 	text, err := c.YAML()
 	if err != nil {
@@ -37,7 +22,7 @@ func TestYAML(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	again := parse("serve", "--config", file)
+	again := must(t, nil, "--config", file)
 	if again.Serve.Timeout != c.Serve.Timeout || again.Serve.OutputLimit != 2_000_000 || again.JournalPath() != "/j.db" || len(again.Serve.Preload) != 2 {
 		t.Errorf("read again: %+v", again.Serve)
 	}

@@ -1,7 +1,8 @@
 // Package connect lets several MCP clients share one server that outlives them,
 // and lets a person into any running server. A client's program runs a pipe
 // (Pipe) between its standard streams and a Unix socket; the server's end of the
-// socket (Server) says hello and hands the connection to the MCP transport.
+// socket (Server) says hello and hands the connection to the MCP transport. All Unix
+// sockets of servers are made here, that of --socket too.
 //
 // Where things are, below the data directory:
 //

@@ -11,20 +11,6 @@ import (
 	"time"
 )
 
-// connection is one whose two directions end one by one.
-type connection interface {
-	net.Conn
-	CloseWrite() error
-}
-
-func dialFull(path string) (connection, error) {
-	conn, err := dial(path)
-	if err != nil {
-		return nil, err
-	}
-	return conn.(*net.UnixConn), nil
-}
-
 // greeted is a connection after its hello, of which the reader may hold a part.
 type greeted struct {
 	net.Conn
@@ -70,7 +56,7 @@ func Pipe(ctx context.Context, s Starter, who Peer, in io.Reader, out, notes io.
 
 // enter says hello, on a new connection where the server behind the first is
 // ending.
-func (s Starter) enter(ctx context.Context, conn connection, h Hello) (connection, About, *bufio.Reader, error) {
+func (s Starter) enter(ctx context.Context, conn *net.UnixConn, h Hello) (*net.UnixConn, About, *bufio.Reader, error) {
 	const tries = 5
 	var err error
 	for try := range tries {
@@ -103,7 +89,7 @@ const lastAnswers = 10 * time.Second
 
 // carry copies both ways. The client's end ends the conversation in good order:
 // the server reads that nothing more comes, and answers what it still has.
-func (s Starter) carry(ctx context.Context, conn connection, answers io.Reader, in io.Reader, out io.Writer) error {
+func (s Starter) carry(ctx context.Context, conn *net.UnixConn, answers io.Reader, in io.Reader, out io.Writer) error {
 	left := make(chan struct{})
 	go func() {
 		_, _ = io.Copy(conn, in) // an error is the server's end, which the other direction sees

@@ -2,11 +2,13 @@ package connect
 
 import (
 	"context"
+	"crypto/rand"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -27,7 +29,7 @@ func (p Place) lock() string   { return filepath.Join(p.dir, "lock") }
 func (p Place) Listen(ctx context.Context) (*Socket, error) {
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
-	return listen(ctx, p.socket())
+	return listen(ctx, p.socket(), rand.Text())
 }
 
 // DoorOf is the path of the socket of a server with the given run directory.
@@ -35,9 +37,7 @@ func DoorOf(run string) string { return filepath.Join(run, "door", "socket") }
 
 // ListenAt makes the socket of a server that only its operator may use.
 func ListenAt(path string) (*Socket, error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // nobody else can be there
-	return listen(ctx, path)
+	return listen(over(), path, rand.Text()) // nobody else can be there
 }
 
 // Found is a running server.
@@ -61,18 +61,16 @@ func Running(dataDir string) []Found {
 		}
 	}
 	found := make([]Found, len(paths))
-	done := make(chan struct{})
+	var looking sync.WaitGroup
 	for i, path := range paths {
-		go func() {
-			defer func() { done <- struct{}{} }()
-			if about, err := look(path); err == nil {
+		looking.Go(func() {
+			if conn, about, err := open(path, RoleLook); err == nil {
+				_ = conn.Close()
 				found[i] = Found{about, path}
 			}
-		}()
+		})
 	}
-	for range paths {
-		<-done
-	}
+	looking.Wait()
 	return slices.DeleteFunc(found, func(f Found) bool { return f.Socket == "" || f.PID == os.Getpid() })
 }
 
@@ -84,30 +82,24 @@ func escapeGlob(path string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
-func look(path string) (About, error) {
-	conn, err := dial(path)
-	if err != nil {
-		return About{}, err
-	}
-	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(lookPatience))
-	about, _, err := greet(conn, path, Hello{Role: RoleLook})
-	return about, err
-}
-
 // Open connects to a running server as its operator. What carries MCP is the
 // connection that it returns.
 func (f Found) Open() (net.Conn, error) {
-	conn, err := dial(f.Socket)
+	conn, _, err := open(f.Socket, RoleOperator)
+	return conn, err
+}
+
+func open(path, role string) (net.Conn, About, error) {
+	conn, err := dial(path)
 	if err != nil {
-		return nil, err
+		return nil, About{}, err
 	}
 	_ = conn.SetDeadline(time.Now().Add(lookPatience))
-	_, in, err := greet(conn, f.Socket, Hello{Role: RoleOperator})
+	about, in, err := greet(conn, path, Hello{Role: role})
 	if err != nil {
 		_ = conn.Close()
-		return nil, err
+		return nil, About{}, err
 	}
 	_ = conn.SetDeadline(time.Time{})
-	return greeted{conn, in}, nil
+	return greeted{conn, in}, about, nil
 }

@@ -42,7 +42,7 @@ type Server struct {
 	told    sync.Once // that somebody came without the token
 
 	mu      sync.Mutex
-	conns   map[net.Conn]string     // those that are open, with their client, "" until it is known
+	conns   int                     // how many are open
 	clients int                     // how many of them are clients'
 	slots   map[string]map[int]bool // the numbers that are taken, by the name of the program
 	retired bool                    // no connection is taken any more
@@ -50,7 +50,7 @@ type Server struct {
 
 // NewServer returns a Server; Run runs it.
 func NewServer(o Options) *Server {
-	s := &Server{options: o, over: make(chan struct{}), conns: map[net.Conn]string{}, slots: map[string]map[int]bool{}}
+	s := &Server{options: o, over: make(chan struct{}), slots: map[string]map[int]bool{}}
 	s.end = sync.OnceFunc(func() { close(s.over) })
 	return s
 }
@@ -73,9 +73,10 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 		case <-s.over:
 			cancel()
 		}
-		s.retire()
+		s.mu.Lock()
+		s.retired = true // who comes this moment finds that it ends, and starts another
+		s.mu.Unlock()
 		_ = l.Close() // ends Accept
-		s.closeSilent()
 	})
 	var err error
 	for {
@@ -96,48 +97,51 @@ func (s *Server) Run(ctx context.Context, l net.Listener) error {
 // take serves one connection.
 func (s *Server) take(ctx context.Context, conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	if !s.open(conn) {
+	if !s.enter() {
 		return
 	}
-	defer s.forget(conn)
+	defer s.leave()
 	in := bufio.NewReaderSize(conn, maxHello)
 	var h Hello
-	if err := hear(in, &h); err != nil {
+	heard := context.AfterFunc(ctx, func() { _ = conn.Close() }) // who is silent is not waited for
+	err := hear(in, &h)
+	heard()
+	if err != nil {
 		if !errors.Is(err, errEnded) {
 			s.options.Logger.Warn("a connection to the socket was refused", "error", err)
 		}
 		return
 	}
-	client, about, free := s.admit(conn, h)
+	client, about, free := s.admit(h)
 	defer free()
 	if err := say(conn, about); err != nil || client == "" {
 		return
 	}
 	s.options.Logger.Debug("connected", "client", client)
-	err := s.options.Serve(ctx, in, conn, client)
+	err = s.options.Serve(ctx, in, conn, client)
 	s.options.Logger.Debug("disconnected", "client", client, "error", err)
 }
 
-// open notes a connection; false when none is taken any more.
-func (s *Server) open(conn net.Conn) bool {
+// enter counts a connection; false when none is taken any more.
+func (s *Server) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.retired {
 		return false
 	}
-	s.conns[conn] = ""
+	s.conns++
 	return true
 }
 
-func (s *Server) forget(conn net.Conn) {
+func (s *Server) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.conns, conn)
+	s.conns--
 }
 
 // admit decides who a connection is. Without a client it is to end once the
 // answer is sent. free is called when the connection has ended.
-func (s *Server) admit(conn net.Conn, h Hello) (client string, about About, free func()) {
+func (s *Server) admit(h Hello) (client string, about About, free func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	about, free = s.options.About, func() {}
@@ -163,7 +167,6 @@ func (s *Server) admit(conn net.Conn, h Hello) (client string, about About, free
 	default:
 		client, free = s.clientOf(h)
 	}
-	s.conns[conn] = client
 	return client, about, free
 }
 
@@ -180,7 +183,7 @@ func (s *Server) knowsToken(h Hello) bool {
 // the server ends. The caller holds mu.
 func (s *Server) isUnused() bool {
 	interpreters, _ := s.options.Usage()
-	return len(s.conns) == 1 && interpreters == 0
+	return s.conns == 1 && interpreters == 0
 }
 
 // clientOf names the client of a connection. One with a name for sharing is that;
@@ -219,25 +222,6 @@ const (
 	SharedPrefix = "shared:"
 )
 
-// retire lets no further connection begin.
-func (s *Server) retire() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.retired = true
-}
-
-// closeSilent ends the connections that have not said hello yet; the others end
-// with the context of their calls.
-func (s *Server) closeSilent() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for conn, client := range s.conns {
-		if client == "" {
-			_ = conn.Close()
-		}
-	}
-}
-
 // watchIdle ends the server when it has had no connection and has run nothing for
 // IdleExit.
 func (s *Server) watchIdle(ctx context.Context) {
@@ -251,11 +235,9 @@ func (s *Server) watchIdle(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if !s.isIdle() {
+		if s.isBusy() {
 			busy = time.Now()
-			continue
-		}
-		if time.Since(busy) >= s.options.IdleExit && s.retireIdle() {
+		} else if time.Since(busy) >= s.options.IdleExit && s.retire() {
 			s.options.Logger.Info("nobody was connected and nothing ran", "for", s.options.IdleExit)
 			s.end()
 			return
@@ -263,20 +245,19 @@ func (s *Server) watchIdle(ctx context.Context) {
 	}
 }
 
-func (s *Server) isIdle() bool {
+func (s *Server) isBusy() bool {
 	_, running := s.options.Usage()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return running == 0 && len(s.conns) == 0
+	return running > 0 || s.conns > 0
 }
 
-// retireIdle takes no connection any more, unless one came this moment.
-func (s *Server) retireIdle() bool {
+// retire takes no connection any more, unless one came this moment.
+func (s *Server) retire() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.conns) > 0 {
-		return false
+	if s.conns == 0 {
+		s.retired = true // never false again: another build's client may have retired it
 	}
-	s.retired = true
-	return true
+	return s.conns == 0
 }

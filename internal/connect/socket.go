@@ -2,7 +2,6 @@ package connect
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,11 +16,29 @@ import (
 // bytes with its zero on macOS, 108 on Linux.
 const maxSocketPath = 103
 
-// listen makes a socket that only this user may use. Its directory is made, and
-// closed to others from the beginning, so that nobody else can reach the socket
-// before it has its mode. A socket that a killed server left is replaced; for one
-// that ends now it waits as long as ctx allows.
-func listen(ctx context.Context, path string) (*Socket, error) {
+// ListenSocket makes a Unix socket without a token, in any directory. Call it before
+// anything else runs.
+func ListenSocket(path string) (net.Listener, error) {
+	defer closeMask()()
+	s, err := listen(over(), path, "")
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// over is a context that has ended: for who waits for nobody.
+func over() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}
+
+// listen makes a socket that only this user may use. Its directory is made, and closed to
+// others from the beginning, so that nobody else can reach the socket before it has its
+// mode. A socket that a killed server left is replaced; for one that ends now it waits as
+// long as ctx allows.
+func listen(ctx context.Context, path, token string) (*Socket, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory for the socket: %w", err)
 	}
@@ -29,21 +46,19 @@ func listen(ctx context.Context, path string) (*Socket, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := removeStale(ctx, short); err != nil {
-		done()
-		return nil, err
+	s := &Socket{Token: token, path: short, done: done}
+	if err = removeStale(ctx, short); err == nil && token != "" {
+		// First: who connects reads it then.
+		s.tokenPath = tokenPath(short)
+		err = os.WriteFile(s.tokenPath, []byte(token), 0o600)
 	}
-	token, err := writeToken(path) // first: who connects reads it then
-	if err != nil {
-		done()
-		return nil, err
+	if err == nil {
+		s.UnixListener, err = net.ListenUnix("unix", &net.UnixAddr{Name: short, Net: "unix"})
 	}
-	l, err := net.Listen("unix", short)
 	if err != nil {
 		done()
 		return nil, fmt.Errorf("listening on %s: %w", path, err)
 	}
-	s := &Socket{UnixListener: l.(*net.UnixListener), Token: token, path: short, tokenPath: tokenPath(path), done: done}
 	s.SetUnlinkOnClose(false)
 	s.close = sync.OnceValue(s.end)
 	err = os.Chmod(short, 0o600)
@@ -60,24 +75,28 @@ func listen(ctx context.Context, path string) (*Socket, error) {
 func removeStale(ctx context.Context, path string) error {
 	for {
 		info, err := os.Lstat(path)
-		if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
+		case info.Mode()&fs.ModeSocket == 0:
+			return errors.New("that is there and is no socket; remove it or choose another path")
 		}
 		conn, err := net.Dial("unix", path)
-		if err != nil {
-			// On Windows a socket is a reparse point, and no file mode says so.
-			if info.Mode().IsRegular() && info.Size() > 0 {
-				return fmt.Errorf("%s is there and is no socket; remove it", path)
-			}
+		switch {
+		case err == nil:
+			_ = conn.Close()
+		case isRefused(err):
 			return os.Remove(path)
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		default: // its queue may be full, say: then somebody is there
+			return fmt.Errorf("it can't be told whether a server is there; remove the socket if there is none: %w", err)
 		}
-		_ = conn.Close()
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("another server answers at %s", path)
+			return errors.New("another server answers there")
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -87,9 +106,9 @@ func removeStale(ctx context.Context, path string) error {
 // its own.
 type Socket struct {
 	*net.UnixListener
-	// Token is what a connection must know. It is in a file beside the socket, which
-	// code in a sandbox can't read, whereas nothing keeps it from connecting where
-	// there are no namespaces: not even to the socket of another server.
+	// Token is what a connection must know, if there is one. It is in a file beside the
+	// socket, which code in a sandbox can't read, whereas nothing keeps it from
+	// connecting where there are no namespaces: not even to another server's socket.
 	Token string
 
 	path      string
@@ -100,14 +119,6 @@ type Socket struct {
 }
 
 func tokenPath(socket string) string { return socket + ".token" }
-
-func writeToken(socket string) (string, error) {
-	token, path := rand.Text(), tokenPath(socket)
-	if err := os.WriteFile(path, []byte(token), 0o600); err != nil {
-		return "", fmt.Errorf("writing the token of the server's socket: %w", err)
-	}
-	return token, nil
-}
 
 // readToken returns the token of a server that has been connected to. There is none
 // when that server ends.
@@ -126,18 +137,20 @@ func (s *Socket) end() error {
 	defer s.done()
 	// The files go first: nobody can take the path as long as we listen.
 	if now, err := os.Lstat(s.path); s.file != nil && err == nil && os.SameFile(now, s.file) {
-		_ = os.Remove(s.tokenPath) // before another server can write its own
-		_ = os.Remove(s.path)      // one that stays is replaced as stale
+		if s.Token != "" {
+			_ = os.Remove(s.tokenPath) // before another server can write its own
+		}
+		_ = os.Remove(s.path) // one that stays is replaced as stale
 	}
 	return s.UnixListener.Close()
 }
 
 // dial connects to a server's socket.
-func dial(path string) (net.Conn, error) {
+func dial(path string) (*net.UnixConn, error) {
 	short, done, err := shorten(path)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	return net.Dial("unix", short)
+	return net.DialUnix("unix", nil, &net.UnixAddr{Name: short, Net: "unix"})
 }

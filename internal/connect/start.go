@@ -2,11 +2,12 @@ package connect
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,8 +31,8 @@ type Starter struct {
 }
 
 // connection returns one to the server, which is started if there is none.
-func (s Starter) connection(ctx context.Context) (conn connection, err error) {
-	if conn, err = dialFull(s.Place.socket()); err == nil {
+func (s Starter) connection(ctx context.Context) (conn *net.UnixConn, err error) {
+	if conn, err = dial(s.Place.socket()); err == nil {
 		return conn, nil
 	}
 	if err := os.MkdirAll(s.Place.dir, 0o700); err != nil {
@@ -44,13 +45,13 @@ func (s Starter) connection(ctx context.Context) (conn connection, err error) {
 		return nil, fmt.Errorf("waiting for another start of a server: %w", err)
 	}
 	defer func() { _ = lock.Close() }()
-	if conn, err = dialFull(s.Place.socket()); err == nil { // another one has started it
+	if conn, err = dial(s.Place.socket()); err == nil { // another one has started it
 		return conn, nil
 	}
 	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
-	return dialFull(s.Place.socket())
+	return dial(s.Place.socket())
 }
 
 // start returns when the server accepts connections. The caller has the lock.
@@ -74,15 +75,15 @@ func (s Starter) start(ctx context.Context) error {
 	err = cmd.Run()
 	_ = theirs.Close()
 	if err != nil {
-		return s.failed(log.Name(), err)
+		return failed(log.Name(), err)
 	}
 	defer context.AfterFunc(ctx, func() { _ = ready.SetReadDeadline(time.Now()) })()
 	_, err = bufio.NewReader(ready).ReadString('\n')
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return s.failed(log.Name(), fmt.Errorf("it was not ready within %s", startPatience))
+		return failed(log.Name(), fmt.Errorf("it was not ready within %s", startPatience))
 	case err != nil:
-		return s.failed(log.Name(), nil)
+		return failed(log.Name(), errors.New("it ended"))
 	}
 	return nil
 }
@@ -98,37 +99,19 @@ func (s Starter) newLog() (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the log of the server: %w", err)
 	}
-	path := log.Name()
-	// To append: the server and what it starts write to it side by side.
 	_ = log.Close()
-	return os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
+	// To append: the server and what it starts write to it side by side.
+	return os.OpenFile(log.Name(), os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
 // failed says why there is no server, by the last lines of its log.
-func (s Starter) failed(path string, err error) error {
-	text := "the server could not be started"
-	if err != nil {
-		text += ": " + err.Error()
-	}
-	if last := lastLines(path); last != "" {
-		text += "; it said:\n" + last
-	}
-	return errors.New(text)
-}
-
-func lastLines(path string) string {
-	const most, bytesRead = 10, 4 << 10
-	file, err := os.Open(path)
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = file.Close() }()
-	if info, err := file.Stat(); err == nil && info.Size() > bytesRead {
-		_, _ = file.Seek(-bytesRead, io.SeekEnd)
-	}
-	text, _ := io.ReadAll(file) // what can be read
-	lines := strings.Split(string(bytes.TrimSpace(text)), "\n")
-	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+func failed(path string, err error) error {
+	const most = 4 << 10         // bytes, as a line may be of any length
+	text, _ := os.ReadFile(path) // what can be read
+	text = text[max(0, len(text)-most):]
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	last := strings.Join(lines[max(0, len(lines)-10):], "\n")
+	return fmt.Errorf("the server could not be started: %w; it said:\n%s", err, cmp.Or(last, "nothing"))
 }
 
 // Launch starts the background server by the given command line and does not

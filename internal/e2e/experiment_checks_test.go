@@ -153,6 +153,11 @@ func (a *scientist) isDrawn(t *testing.T, path string) {
 		}
 	}
 	page.click("#node-1")
+	page.value(`void document.activeElement.dispatchEvent(new KeyboardEvent("keydown", {key: "b", bubbles: true}))`)
+	if panel := fmt.Sprint(page.value(`document.querySelector("#panel").textContent`)); !strings.Contains(flat(panel), flat(a.best().plan)) {
+		t.Errorf("b does not go to the best trial:\n%s", panel)
+	}
+	page.click("#node-1")
 	if title := page.value("document.title"); title == "owned" {
 		t.Error("a plan's script, or code's, has run")
 	}
@@ -213,7 +218,7 @@ func (a *scientist) isReported(t *testing.T, dir string) {
 	t.Helper()
 	path := filepath.Join(dir, "report.md")
 	holds(t, path, "Introduction", "Preprocessing", "Modelling Methods", "Results Discussion", "Future Work",
-		strconv.FormatFloat(*a.best().metric, 'f', 3, 64), "read_csv", a.best().plan, "NameError", "metric.svg")
+		strconv.FormatFloat(*a.best().metric, 'f', 3, 64), "read_csv", a.best().plan, "NameError", "tree_plot.html")
 	if text := readFile(t, path); strings.Contains(text, "<script>") || strings.Contains(text, "\n<img") {
 		t.Error("a plan's HTML is in the report as it is")
 	}

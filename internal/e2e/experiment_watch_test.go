@@ -21,7 +21,7 @@ type tried struct {
 	t       *testing.T
 	journal *journal.Journal
 	number  int
-	present sessions.Place
+	present sessions.StateRef
 }
 
 const triedIn = "3fa9c1d0e0f0a0b0c0d0e0f0a0b0c0d0"
@@ -31,7 +31,7 @@ func newTried(t *testing.T, path string) *tried {
 	j, err := journal.Open(path, journal.Options{Run: journal.Run{PID: os.Getpid(), Version: "9.9", Steps: 20, RunDir: "/home/ada/experiments"}})
 	must(t, err)
 	a := &tried{t: t, journal: j}
-	must(a.t, j.Stand(t.Context(), sessions.Standing{InterpreterID: triedIn, Client: "claude-code", Created: time.Now()}))
+	must(a.t, j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: triedIn, Client: "claude-code", Created: time.Now()}))
 	return a
 }
 
@@ -54,7 +54,7 @@ func (a *tried) begin(plan, code string) sessions.Entry {
 func (a *tried) try(plan, code string, accuracy float64) {
 	a.t.Helper()
 	e := a.begin(plan, code)
-	a.present = sessions.Place{InterpreterID: triedIn, Execution: a.number}
+	a.present = sessions.StateRef{InterpreterID: triedIn, Execution: a.number}
 	r := sessions.Result{InterpreterID: triedIn, Execution: a.number, Status: sessions.StatusOK, Success: true, ExecTime: 1.5,
 		Stdout: "fold 1 done\n", TermOut: []string{"fold 1 done\n"}}
 	e.Metric = &sessions.Metric{Value: &accuracy}
@@ -152,7 +152,7 @@ func TestWatchInATerminal(t *testing.T) {
 	a.try("Random forest\x1b]0;owned\x07", "rf = Forest()", 0)
 	a.try("Import what was missing", "rf = RandomForestClassifier()", 0.9021)
 	running := a.begin("More trees", "rf = RandomForestClassifier(800)")
-	must(a.t, a.journal.Pulse(t.Context(), []sessions.Pulse{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
+	must(a.t, a.journal.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
 		Code: running.Code, Started: running.Started, Limit: running.Limit, Tail: "tree 1\rtree 2\n\x1b[2Jtree 3\n"}}))
 
 	// With the end of its last line: a screen may be looked at while it is drawn.

@@ -96,27 +96,17 @@ func (p *Proxy) isOwn(place netip.AddrPort, ours bool) bool {
 	return false
 }
 
-// connect dials the places in their order, and nothing else.
+// connect dials the places in their order, and nothing else. Each has its part of the time.
 func (p *Proxy) connect(ctx context.Context, w *way) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, connecting)
-	defer cancel()
 	var errs []error
-	for i, place := range w.places {
-		conn, err := p.dialOne(ctx, place, len(w.places)-i)
+	for _, place := range w.places {
+		one, cancel := context.WithTimeout(ctx, connecting/time.Duration(len(w.places)))
+		conn, err := p.dial(one, place)
+		cancel()
 		if err == nil {
 			return conn, nil
 		}
 		errs = append(errs, err)
 	}
 	return nil, errors.Join(errs...)
-}
-
-// dialOne leaves the places that follow their part of the time.
-func (p *Proxy) dialOne(ctx context.Context, place netip.AddrPort, left int) (net.Conn, error) {
-	if until, ok := ctx.Deadline(); ok && left > 1 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Until(until)/time.Duration(left))
-		defer cancel()
-	}
-	return p.dial(ctx, place)
 }

@@ -1,25 +1,33 @@
 package egress
 
 import (
+	"context"
 	"net"
 	"sync"
 	"time"
 )
 
-// inlet is a connection from a session. It is closed after a while without a byte in
-// either direction: a timer for each direction alone would end long downloads.
+// inlet is a connection from a session. It is closed with the session's life, and after a
+// while without a byte in either direction: a timer for each direction alone would end
+// long downloads.
 type inlet struct {
 	net.Conn
 	idle  time.Duration
 	timer *time.Timer
-	free  func() // its place is free again
-	once  sync.Once
-	err   error // of Close
+	close func() error // once
 }
 
-func newInlet(conn net.Conn, idle time.Duration, free func()) *inlet {
-	in := &inlet{Conn: conn, idle: idle, free: free}
-	in.timer = time.AfterFunc(idle, func() { _ = in.Conn.Close() }) // who uses it finds it closed
+// newInlet returns a connection that calls free when its place is free again.
+func newInlet(life context.Context, conn net.Conn, idle time.Duration, free func()) *inlet {
+	hangUp := func() { _ = conn.Close() } // who uses it finds it closed
+	in := &inlet{Conn: conn, idle: idle, timer: time.AfterFunc(idle, hangUp)}
+	forget := context.AfterFunc(life, hangUp)
+	in.close = sync.OnceValue(func() error {
+		in.timer.Stop()
+		forget()
+		defer free()
+		return conn.Close()
+	})
 	return in
 }
 
@@ -43,14 +51,7 @@ func (in *inlet) moved(n int) {
 }
 
 // Close may be called by several.
-func (in *inlet) Close() error {
-	in.once.Do(func() {
-		in.timer.Stop()
-		in.err = in.Conn.Close()
-		in.free()
-	})
-	return in.err
-}
+func (in *inlet) Close() error { return in.close() }
 
 // CloseWrite ends one direction.
 func (in *inlet) CloseWrite() error {

@@ -47,11 +47,12 @@ func begin(t *testing.T, hosts ...string) *world {
 func beginWith(t *testing.T, o Options, change func(*Proxy)) *world {
 	t.Helper()
 	w := &world{names: map[string][]netip.Addr{}, servers: map[netip.AddrPort]string{}}
-	o.Lookup, o.Dial, o.Logger = w.lookup, w.dial, slog.New(slog.NewTextHandler(w, nil))
+	o.Logger = slog.New(slog.NewTextHandler(w, nil))
 	p, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.lookup, p.dial = w.lookup, w.dial
 	if change != nil {
 		change(p)
 	}

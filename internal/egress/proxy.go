@@ -30,42 +30,39 @@ type Options struct {
 	Hosts []string
 	// Own are the addresses at which the server itself listens; nobody reaches them
 	// through the proxy, whatever the hosts say. Nil: it has none.
-	Own func() []netip.AddrPort
-	// Lookup resolves a name; nil is the system's resolver.
-	Lookup func(ctx context.Context, name string) ([]netip.Addr, error)
-	// Dial connects by TCP; nil is the system's.
-	Dial   func(ctx context.Context, place netip.AddrPort) (net.Conn, error)
+	Own    func() []netip.AddrPort
 	Logger *slog.Logger // nil discards
 }
 
 // Proxy serves sessions on listeners that it is handed.
 type Proxy struct {
-	rules   rules
-	own     func() []netip.AddrPort
+	rules rules
+	own   func() []netip.AddrPort
+	log   *slog.Logger
+	// Ways to the world, others in tests: names, connections, this machine's addresses.
 	lookup  func(context.Context, string) ([]netip.Addr, error)
 	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
 	machine func() ([]netip.Addr, error)
-	log     *slog.Logger
 
-	perSession     int
-	ofItsOwn       int
-	slots          chan struct{} // one for each connection of any listener beyond its own
+	perSession     int64
+	ofItsOwn       int64
+	places         chan struct{} // for the connections of any listener beyond its own
 	patience, idle time.Duration
 
 	life    context.Context // ends with Close
 	endLife context.CancelFunc
 	mu      sync.Mutex // of what follows, and of work.Go against work.Wait
 	closed  bool
-	open    map[string]map[*served]struct{} // by name
+	open    map[*served]string // their names
 	work    sync.WaitGroup
 }
 
 // New makes a proxy; the error names the host that is none.
 func New(o Options) (*Proxy, error) {
 	p := &Proxy{
-		own: o.Own, lookup: o.Lookup, dial: o.Dial, machine: machineAddresses, log: o.Logger,
-		perSession: perSession, ofItsOwn: ofItsOwn, slots: make(chan struct{}, inAll), patience: patience, idle: idling,
-		open: map[string]map[*served]struct{}{},
+		own: o.Own, log: o.Logger, lookup: lookup, dial: dial, machine: machineAddresses,
+		perSession: perSession, ofItsOwn: ofItsOwn, places: make(chan struct{}, inAll), patience: patience, idle: idling,
+		open: map[*served]string{},
 	}
 	var errs []error
 	for _, host := range o.Hosts {
@@ -76,22 +73,19 @@ func New(o Options) (*Proxy, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	if p.lookup == nil {
-		p.lookup = func(ctx context.Context, name string) ([]netip.Addr, error) {
-			return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
-		}
-	}
-	if p.dial == nil {
-		p.dial = func(ctx context.Context, place netip.AddrPort) (net.Conn, error) {
-			var d net.Dialer
-			return d.DialContext(ctx, "tcp", place.String())
-		}
-	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	p.life, p.endLife = context.WithCancel(context.Background())
 	return p, nil
+}
+
+func lookup(ctx context.Context, name string) ([]netip.Addr, error) {
+	return net.DefaultResolver.LookupNetIP(ctx, "ip", name)
+}
+
+func dial(ctx context.Context, place netip.AddrPort) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", place.String())
 }
 
 // Serve answers what comes to l until l is closed, by whomever, or its name released;
@@ -105,23 +99,13 @@ func (p *Proxy) Serve(name string, l net.Listener) {
 		return
 	}
 	s := newServed(p, name, l)
-	if p.open[name] == nil {
-		p.open[name] = map[*served]struct{}{}
-	}
-	p.open[name][s] = struct{}{}
+	p.open[s] = name
 	p.work.Go(func() {
 		s.run()
-		p.forget(name, s)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		delete(p.open, s)
 	})
-}
-
-func (p *Proxy) forget(name string, s *served) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.open[name], s)
-	if len(p.open[name]) == 0 {
-		delete(p.open, name)
-	}
 }
 
 // Release closes the listeners that have the name, and their connections end. It does
@@ -132,8 +116,10 @@ func (p *Proxy) Release(name string) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for s := range p.open[name] {
-		s.endLife()
+	for s, its := range p.open {
+		if its == name {
+			s.endLife()
+		}
 	}
 }
 

@@ -2,7 +2,7 @@ package egress
 
 import (
 	"fmt"
-	"sync"
+	"strings"
 )
 
 // refusal is an error that is the client's to read: one line of ASCII.
@@ -24,42 +24,15 @@ func nonsense(why string) *refusal {
 	return &refusal{status: 400, text: "understudy: " + why}
 }
 
-// countedHosts bounds what one session can have the server remember and log.
-const countedHosts = 100
-
-// tally counts what was refused to a session.
-type tally struct {
-	mu    sync.Mutex
-	hosts map[string]int
-	more  int // refusals of hosts beyond countedHosts
-}
-
-// add reports whether it is the host's first refusal, which is logged.
-func (t *tally) add(host string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.hosts[host] == 0 && len(t.hosts) >= countedHosts {
-		t.more++
-		return t.more == 1
-	}
-	if t.hosts == nil {
-		t.hosts = map[string]int{}
-	}
-	t.hosts[host]++
-	return t.hosts[host] == 1
-}
-
-// sum is how many hosts were refused how often. The hosts beyond countedHosts count
-// as one.
-func (t *tally) sum() (hosts, times int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	hosts, times = len(t.hosts), t.more
-	if t.more > 0 {
-		hosts++
-	}
-	for _, n := range t.hosts {
-		times += n
-	}
-	return hosts, times
+// response is a refusal as it goes over the wire. The sentence is the reason as well
+// as the body: of a tunnel that is refused, Python and curl show the reason alone.
+func (r *refusal) response() []byte {
+	reason := strings.Map(func(c rune) rune {
+		if c < ' ' || c > '~' {
+			return '?'
+		}
+		return c
+	}, r.text)
+	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s\n",
+		r.status, reason, len(r.text)+1, r.text)
 }

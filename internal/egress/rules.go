@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -101,12 +102,7 @@ func meansThisMachine(name string) bool {
 // lists reports whether an address is listed as such.
 func (all rules) lists(place netip.AddrPort) bool {
 	t := target{addr: place.Addr(), port: place.Port()}
-	for _, r := range all {
-		if r.hasHost(t) && r.hasPort(t.port) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(r rule) bool { return r.hasHost(t) && r.hasPort(t.port) })
 }
 
 // Bypass is for the variable NO_PROXY of a session: the names by which a program in
@@ -122,11 +118,7 @@ func Bypass(hosts []string) string {
 	var own []string
 	for _, host := range []string{"localhost", "127.0.0.1", "::1"} {
 		name, addr, _ := canonical(host)
-		listed := false
-		for _, r := range all {
-			listed = listed || r.hasHost(target{name: name, addr: addr})
-		}
-		if !listed {
+		if !slices.ContainsFunc(all, func(r rule) bool { return r.hasHost(target{name: name, addr: addr}) }) {
 			own = append(own, host)
 		}
 	}

@@ -92,7 +92,7 @@ func (r *Reader) executions(ctx context.Context, detailed bool, query string, ar
 	alive := map[string]bool{} // one look at each run
 	return collect(ctx, r.db, func(rows *sql.Rows) (Execution, error) {
 		e, last, err := r.scan(rows)
-		if err != nil || e.Status != sessions.StatusRunning && e.Status != StatusLost && !e.Detail.pending() {
+		if err != nil || e.Status != sessions.StatusRunning && e.Status != StatusLost {
 			return e, err
 		}
 		if _, known := alive[e.Run]; !known {
@@ -136,17 +136,9 @@ func (r *Reader) scan(rows *sql.Rows) (e Execution, last lastPulse, err error) {
 	return e, last, err
 }
 
-// lost is how an execution stands whose server was killed while it ran, or while a file
-// of it was made. Of what ran its last pulse tells how long it had run, and what it had
-// printed, both streams in one.
+// lost is how an execution stands whose server was killed while it ran. Its last pulse
+// tells how long it had run, and what it had printed, both streams in one.
 func (e *Execution) lost(last lastPulse, detailed bool) {
-	if e.Detail != nil {
-		for _, o := range []*Output{&e.Detail.Stdout, &e.Detail.Stderr} {
-			if o.Pending {
-				o.lose()
-			}
-		}
-	}
 	if e.Status == sessions.StatusRunning {
 		e.Status = StatusLost
 		if e.Trial != nil {
@@ -188,14 +180,10 @@ func (r *Reader) detail(text string, kind sessions.Kind) (*Detail, error) {
 		if !o.Pending {
 			continue
 		}
-		if _, err := os.Stat(o.Path); err == nil {
-			o.Pending = false
-		} else {
-			o.Path = ""
+		if _, err := os.Stat(o.Path); err != nil {
+			o.lose()
 		}
+		o.Pending = false
 	}
 	return &d, nil
 }
-
-// pending reports whether a file of an output is being made.
-func (d *Detail) pending() bool { return d != nil && (d.Stdout.Pending || d.Stderr.Pending) }

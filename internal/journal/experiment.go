@@ -190,7 +190,7 @@ func (t *tx) findBest(r *row) *sessions.BestTrial {
 	var best sessions.BestTrial
 	found := t.get(`SELECT e.trial, e.interpreter, e.number, e.metric FROM experiments x JOIN executions e ON e.id = x.best
 		WHERE x.name = ? AND e.metric IS NOT NULL`, []any{r.experiment}, &best.Number, &best.InterpreterID, &best.Execution, &best.Metric)
-	own := sessions.Place{InterpreterID: r.entry.InterpreterID, Execution: r.entry.Execution}
+	own := sessions.StateRef{InterpreterID: r.entry.InterpreterID, Execution: r.entry.Execution}
 	if r.metric != nil && (!found || better(*r.metric, best.Metric, r.entry.Trial.Maximize) ||
 		*r.metric == best.Metric && r.trial < best.Number) {
 		r.best, found = true, true
@@ -199,7 +199,7 @@ func (t *tx) findBest(r *row) *sessions.BestTrial {
 	if !found {
 		return nil
 	}
-	left := sessions.Place{InterpreterID: best.InterpreterID, Execution: best.Execution}
+	left := sessions.StateRef{InterpreterID: best.InterpreterID, Execution: best.Execution}
 	if left.InterpreterID == own.InterpreterID {
 		best.Gone = r.entry.Present != left
 	} else {

@@ -197,7 +197,7 @@ func TestGone(t *testing.T) {
 	if gone(0.4, b) {
 		t.Error("it is there again, after an undo")
 	}
-	if err := j.Stand(t.Context(), sessions.Standing{InterpreterID: "a", Client: "c", Ended: time.Now(), Present: best}); err != nil {
+	if err := j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Client: "c", Ended: time.Now(), Present: best}); err != nil {
 		t.Fatal(err)
 	}
 	if !gone(0.4, b) {

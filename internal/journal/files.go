@@ -1,9 +1,10 @@
 package journal
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -30,8 +31,8 @@ const (
 
 // detailOf keeps an execution's files, and returns the rest of it; result is its record
 // without secrets. A file that can't be kept is missing, which is told: it must not cost
-// the record. The queued files are to be kept once the execution is stored.
-func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *masker) (d *Detail, queued []*kept, missing error) {
+// the record.
+func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *masker) (d *Detail, missing error) {
 	k := &keeper{journal: j, entry: entry, mask: mask}
 	problems := 0
 	problem := func(what string, err error) {
@@ -43,7 +44,11 @@ func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *m
 		}
 	}
 	var err error
-	d = &Detail{TermOut: cutPieces(result.TermOut, 0)}
+	d = &Detail{TermOut: cutPieces(result.TermOut, 0), Refused: entry.Refused}
+	if entry.Python != nil {
+		d.Python = new(string)
+		*d.Python = mask.text(*entry.Python)
+	}
 	d.Stdout, err = k.output(sessions.Stdout, entry.Result.Stdout, entry.Result.StdoutTruncated)
 	problem("the whole of stdout", err)
 	d.Stderr, err = k.output(sessions.Stderr, entry.Result.Stderr, entry.Result.StderrTruncated)
@@ -73,7 +78,7 @@ func (j *Journal) detailOf(entry sessions.Entry, result sessions.Result, mask *m
 	if missing != nil {
 		j.log.Warn("keeping files for the journal", "interpreter_id", entry.InterpreterID, "execution", entry.Execution, "error", missing)
 	}
-	return d, k.queued, missing
+	return d, missing
 }
 
 // binary are the artifacts that have no secrets to be looked for.
@@ -86,32 +91,76 @@ type keeper struct {
 	journal *Journal
 	entry   sessions.Entry
 	mask    *masker
-	queued  []*kept
-}
-
-// open opens a file that is to be kept, and says under which name relative to the
-// journal's directory of files.
-func (k *keeper) open(open func(path string) (*os.File, error), from, name string) (*kept, string, error) {
-	file, err := open(from)
-	if err != nil {
-		return nil, "", err
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is no ordinary file", from)
-	}
-	if err != nil {
-		return nil, "", errors.Join(err, file.Close())
-	}
-	of := sessions.Place{InterpreterID: k.entry.InterpreterID, Execution: k.entry.Execution}
-	name = path.Join(k.journal.run, fmt.Sprintf("%s-%d-%s", of.InterpreterID, of.Execution, name))
-	to := filepath.Join(filesOf(k.journal.path), filepath.FromSlash(name))
-	_ = os.Remove(to) // of an execution with this number that did not count
-	return &kept{file: file, size: info.Size(), from: from, to: to, mask: k.mask, of: of}, name, nil
 }
 
 // openOwn opens a file of the server's.
 func openOwn(path string) (*os.File, error) { return os.OpenFile(path, os.O_RDONLY|openOnly, 0) }
+
+// kept is a file that is to be kept.
+type kept struct {
+	from, name string
+	open       func(path string) (*os.File, error)
+	mask       *masker
+	cut        bool  // the end is missing
+	linkFrom   int64 // up to which size it is copied, in bytes, and not linked
+	mostCopy   int64 // how large it may be to be copied
+}
+
+// keep gives a file a name beside the journal, and returns that, relative to the directory
+// of files. It is a link where that is wanted and can be, else a copy without secrets.
+func (k *keeper) keep(f kept) (string, error) {
+	file, err := f.open(f.from)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is no ordinary file", f.from)
+	}
+	name := path.Join(k.journal.run, fmt.Sprintf("%s-%d-%s", k.entry.InterpreterID, k.entry.Execution, f.name))
+	to := filepath.Join(filesOf(k.journal.path), filepath.FromSlash(name))
+	_ = os.Remove(to) // of an execution with this number that did not count
+	if info.Size() > f.linkFrom && os.Link(f.from, to) == nil {
+		if linked, err := os.Lstat(to); err == nil && os.SameFile(info, linked) {
+			return name, nil
+		}
+		_ = os.Remove(to) // another file has its name
+	}
+	if info.Size() > f.mostCopy {
+		return "", fmt.Errorf("%s is too large to be copied", f.from)
+	}
+	if err := copyTo(to, file, f.mask, f.cut); err != nil {
+		return "", err
+	}
+	return name, nil
+}
+
+// copyTo makes the file that is kept, without secrets. It appears under its name when it
+// is whole.
+func copyTo(to string, from io.Reader, mask *masker, cut bool) error {
+	unfinished := to + ".part"
+	_ = os.Remove(unfinished)
+	out, err := os.OpenFile(unfinished, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if mask != nil {
+		err = mask.pass(out, from, cut)
+	} else {
+		_, err = io.Copy(out, from)
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		err = os.Rename(unfinished, to)
+	}
+	if err != nil {
+		_ = os.Remove(unfinished)
+	}
+	return err
+}
 
 // made keeps the numbered figure or artifact, which a session has made, without
 // secrets, and returns its name. One that is large may be linked instead.
@@ -127,22 +176,14 @@ func (k *keeper) made(from, kind string, number int, mask *masker, link bool) (s
 	if open == nil {
 		open = openOwn
 	}
-	file, name, err := k.open(open, from, kind+"-"+strconv.Itoa(number)+extension)
-	if err != nil {
-		return "", err
+	f := kept{
+		from: from, name: kind + "-" + strconv.Itoa(number) + extension, open: open, mask: mask,
+		linkFrom: math.MaxInt64, mostCopy: largestCopy,
 	}
-	defer file.file.Close()
-	file.mask = mask
-	if link && file.size > largestOwnCopy && file.link(file.to) {
-		return name, nil
+	if link {
+		f.linkFrom = largestOwnCopy
 	}
-	if file.size > largestCopy {
-		return "", fmt.Errorf("%s is too large to be copied", from)
-	}
-	if err := file.copy(context.Background()); err != nil {
-		return "", err
-	}
-	return name, nil
+	return k.keep(f)
 }
 
 var ordinaryExtension = regexp.MustCompile(`^\.[a-z0-9]{1,8}$`)
@@ -161,34 +202,18 @@ func (k *keeper) output(stream sessions.Stream, text string, dropped int64) (Out
 		return o, nil
 	}
 	o.Text = strings.Join(cutPieces([]string{text}, dropped), "")
-	without := o
-	without.lose()
-	err := k.spool(stream, printed, &o, without.Lost)
-	if err != nil {
-		o = without
+	f := kept{
+		from: printed.Path, name: stream.String() + ".txt", open: openOwn, mask: k.mask, cut: printed.Lost > 0,
+		linkFrom: -1, mostCopy: math.MaxInt64, // nobody writes to it any more, and the spool's limit bounds it
+	}
+	if k.mask != nil {
+		f.linkFrom = math.MaxInt64
+	}
+	var err error
+	if o.Path, err = k.keep(f); err != nil {
+		o.lose()
 	}
 	return o, err
-}
-
-// spool keeps the whole of an output, to which nobody writes any more. A long one that
-// is to be searched or copied is kept later: so many bytes are lost if that fails.
-func (k *keeper) spool(stream sessions.Stream, printed sessions.Printed, o *Output, lost int64) error {
-	file, name, err := k.open(openOwn, printed.Path, stream.String()+".txt")
-	if err != nil {
-		return err
-	}
-	o.Path = name
-	file.cut, file.stream, file.lost = printed.Lost > 0, stream, lost
-	switch {
-	case k.mask == nil && file.link(file.to):
-	case file.size <= longestWait:
-		err = file.copy(context.Background())
-	default:
-		o.Pending = true
-		k.queued = append(k.queued, file)
-		return nil
-	}
-	return errors.Join(err, file.file.Close())
 }
 
 // lose says that there is no file, and will be none.

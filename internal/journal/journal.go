@@ -9,9 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -43,16 +41,11 @@ type Journal struct {
 	log     *slog.Logger
 	started time.Time
 	saved   func(experiment string)
-	// What is done beside the calls goes on as long as life: see upkeep and keepQueued.
-	life    context.Context //nolint:containedctx // it is the journal's own
-	end     context.CancelFunc
-	working sync.WaitGroup
-	writes  atomic.Int64  // transactions
-	wake    chan struct{} // for a checkpoint
-	queue   chan *kept    // files to be copied
-	// patience is how long a call waits for the lock, closing how long the end of the run
-	// waits for that queue; tests wait longer.
-	patience, closing time.Duration
+	// Old runs are removed as long as life goes on.
+	life     context.Context //nolint:containedctx // it is the journal's own
+	end      context.CancelFunc
+	working  sync.WaitGroup
+	patience time.Duration // how long a call waits for the lock; tests wait longer
 
 	masksMu sync.Mutex
 	masks   map[string]*masker // by the secrets
@@ -68,10 +61,10 @@ type Journal struct {
 	statements map[string]*sql.Stmt
 	revision   int64 // the last one
 	closed     bool
-	locked     bool                    // another process held it at the last try
-	known      map[string]bool         // interpreters that are in the file
-	unrecorded map[sessions.Place]bool // ended, and storing that has failed
-	tried      time.Time               // when that was
+	locked     bool                       // another process held it at the last try
+	known      map[string]bool            // interpreters that are in the file
+	unrecorded map[sessions.StateRef]bool // ended, and storing that has failed
+	tried      time.Time                  // when that was
 }
 
 // Open makes or opens the journal at path and begins a run in it. Its file and the
@@ -85,10 +78,9 @@ func Open(path string, options Options) (*Journal, error) {
 		return nil, err
 	}
 	j := &Journal{
-		path: path, options: options, run: rand.Text()[:10], started: time.Now(), log: options.Logger, patience: patience, closing: closingTime,
+		path: path, options: options, run: rand.Text()[:10], started: time.Now(), log: options.Logger, patience: patience,
 		masks: map[string]*masker{}, statements: map[string]*sql.Stmt{},
-		known: map[string]bool{}, unrecorded: map[sessions.Place]bool{},
-		wake: make(chan struct{}, 1), queue: make(chan *kept, mostLater),
+		known: map[string]bool{}, unrecorded: map[sessions.StateRef]bool{},
 	}
 	if j.log == nil {
 		j.log = slog.New(slog.DiscardHandler)
@@ -101,7 +93,6 @@ func Open(path string, options Options) (*Journal, error) {
 	}
 	j.life, j.end = context.WithCancel(context.Background())
 	j.working.Go(j.upkeep)
-	j.working.Go(j.keepQueued)
 	return j, nil
 }
 
@@ -143,14 +134,18 @@ func (j *Journal) RunID() string { return j.run }
 // Path returns where the journal is.
 func (j *Journal) Path() string { return j.path }
 
+// mostLog is how large the log of what is written stays once nobody reads any more.
+const mostLog = 32 << 20
+
 // connect opens the file, brings it to the present version, and begins the run.
 func (j *Journal) connect() error {
 	ctx := context.Background()
 	var err error
-	// auto_vacuum counts only before the first table is made. Checkpoints are made
-	// beside the calls.
+	// auto_vacuum counts only before the first table is made. The log of what is written grows
+	// while somebody reads, and would stay as large as it ever was.
 	j.db, err = sql.Open("sqlite", source(j.path, "mode=rw", fmt.Sprintf("_pragma=busy_timeout(%d)", patience.Milliseconds()),
-		"_pragma=auto_vacuum(incremental)", "_pragma=journal_mode(wal)", "_pragma=synchronous(normal)", "_pragma=wal_autocheckpoint(0)"))
+		"_pragma=auto_vacuum(incremental)", "_pragma=journal_mode(wal)", "_pragma=synchronous(normal)",
+		fmt.Sprintf("_pragma=journal_size_limit(%d)", mostLog)))
 	if err != nil {
 		return err
 	}
@@ -294,22 +289,16 @@ func (j *Journal) maskFor(secrets []string) *masker {
 	if len(secrets) == 0 {
 		return nil
 	}
-	var key strings.Builder
-	for _, secret := range secrets {
-		fmt.Fprintf(&key, "%d:%s", len(secret), secret)
-	}
-	j.masksMu.Lock()
-	m := j.masks[key.String()]
-	j.masksMu.Unlock()
-	if m != nil {
-		return m
-	}
-	m = newMasker(secrets)
+	key := fmt.Sprintf("%q", secrets)
 	j.masksMu.Lock()
 	defer j.masksMu.Unlock()
-	if len(j.masks) == mostMasks {
-		clear(j.masks)
+	m, known := j.masks[key]
+	if !known {
+		if len(j.masks) == mostMasks {
+			clear(j.masks)
+		}
+		m = newMasker(secrets)
+		j.masks[key] = m
 	}
-	j.masks[key.String()] = m
 	return m
 }

@@ -41,8 +41,8 @@ type agent struct {
 	id      string
 	client  sessions.Client
 	number  int
-	present sessions.Place
-	follows sessions.Place // of the next, when the last lost its process
+	present sessions.StateRef
+	follows sessions.StateRef // of the next, when the last lost its process
 	secrets []string
 }
 
@@ -54,7 +54,7 @@ func newAgent(t testing.TB, j *Journal, id string, client sessions.Client) *agen
 
 func (a *agent) stand() {
 	a.t.Helper()
-	err := a.j.Stand(a.t.Context(), sessions.Standing{InterpreterID: a.id, Client: a.client, Created: time.Now(), Present: a.present})
+	err := a.j.SaveSession(a.t.Context(), sessions.SessionState{InterpreterID: a.id, Client: a.client, Created: time.Now(), Present: a.present})
 	if err != nil {
 		a.t.Error(err)
 	}
@@ -63,7 +63,7 @@ func (a *agent) stand() {
 func (a *agent) branch(id string) *agent {
 	a.t.Helper()
 	b := &agent{t: a.t, j: a.j, id: id, client: a.client, number: a.number, present: a.present}
-	err := a.j.Stand(a.t.Context(), sessions.Standing{
+	err := a.j.SaveSession(a.t.Context(), sessions.SessionState{
 		InterpreterID: id, Client: a.client, Created: time.Now(), Parent: a.id, Origin: a.present, Present: a.present,
 	})
 	if err != nil {
@@ -79,15 +79,15 @@ func (a *agent) next(code string, trial *sessions.Trial) sessions.Entry {
 		InterpreterID: a.id, Execution: a.number, Client: a.client, Kind: sessions.RunsCode, Code: code, Started: time.Now(),
 		Limit: time.Hour, Trial: trial, Parent: a.present, Follows: a.present, Secrets: a.secrets,
 	}
-	if a.follows != (sessions.Place{}) {
-		e.Follows, a.follows = a.follows, sessions.Place{}
+	if a.follows != (sessions.StateRef{}) {
+		e.Follows, a.follows = a.follows, sessions.StateRef{}
 	}
 	return e
 }
 
 // done is the same entry once it has ended.
 func (a *agent) done(e sessions.Entry, r sessions.Result) sessions.Entry {
-	here := sessions.Place{InterpreterID: a.id, Execution: e.Execution}
+	here := sessions.StateRef{InterpreterID: a.id, Execution: e.Execution}
 	r.InterpreterID, r.Execution, r.Kind = a.id, e.Execution, e.Kind
 	if r.Status == "" {
 		r.Status = sessions.StatusOK

@@ -2,12 +2,12 @@ package journal
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -44,6 +44,18 @@ func TestMask(t *testing.T) {
 	if got := newMasker([]string{"secret", "secret-longer"}).text("secret-longer"); got != masked {
 		t.Errorf("of two values the longer is masked first: %q", got)
 	}
+	m := newMasker([]string{"inner", "an-inner-one", "one-more", "more*than", "session"})
+	for text, want := range map[string]string{
+		"an-inner-one":                 masked, // a word in it, that would stand alone
+		"(an-inner-one-more*than) one": "(" + masked + ") one",
+		"an-inner-on session":          "an-" + masked + "-on " + masked,
+		"an-inner-onean-inner-one":     masked + masked,
+	} {
+		var out bytes.Buffer
+		if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != want || m.text(text) != want {
+			t.Errorf("%q: got %q and in a file %q, %v", text, m.text(text), out.String(), err)
+		}
+	}
 	if m := newMasker([]string{"", "abc"}); m != nil || m.text("abc") != "abc" {
 		t.Error("there is nothing to mask")
 	}
@@ -57,7 +69,7 @@ func TestMaskJSON(t *testing.T) {
 		{`"'pass\"word'"`, `"'[session variable]'"`},
 		{``, ``},
 	} {
-		got, err := m.json(json.RawMessage(test.text))
+		got, err := m.json(json.RawMessage(test.text), true)
 		if err != nil || string(got) != test.want {
 			t.Errorf("got %s, %v; want %s", got, err, test.want)
 		}
@@ -68,7 +80,7 @@ func TestMaskJSON(t *testing.T) {
 func TestMaskFiles(t *testing.T) {
 	const secret = "sk-0123456789"
 	m := newMasker([]string{secret})
-	for _, at := range []int{0, pieceSize - 1, pieceSize - 5, pieceSize + m.forms.longest - 3, pieceSize + m.forms.longest, 2*pieceSize + 7, 3*pieceSize - len(secret)} {
+	for _, at := range []int{0, pieceSize - 1, pieceSize - 5, pieceSize, 2*pieceSize + 7, 3*pieceSize - len(secret)} {
 		text := bytes.Repeat([]byte("."), 3*pieceSize)
 		copy(text[at:], secret)
 		var out bytes.Buffer
@@ -87,11 +99,55 @@ func TestMaskFiles(t *testing.T) {
 			t.Errorf("%q: %q, %v", test.text, out.String(), err)
 		}
 	}
-	stopped, stop := context.WithCancel(t.Context())
-	stop()
-	if err := m.pass(io.Discard, untilDone{stopped, strings.NewReader("x")}, false); err == nil {
-		t.Error("it can't be ended")
+}
+
+// At the edge of a piece the longer of two values is masked, a word, and a short one.
+func TestMaskFilesAtEdges(t *testing.T) {
+	m := newMasker([]string{"token-1234", "token-1234-restofsecret", "swordfish", "a1b2", "two\nlines-1"})
+	for _, secret := range []string{"token-1234-restofsecret", "token-1234", "swordfish", "a1b2", "two\nlines-1"} {
+		for _, around := range []string{" ", "\n"} {
+			for at := pieceSize - 40; at < pieceSize+60; at++ {
+				text := strings.Repeat(".", at) + around + secret + around + strings.Repeat(".", 100)
+				want := strings.Replace(text, secret, masked, 1)
+				var out bytes.Buffer
+				if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != want {
+					t.Fatalf("%q at %d: %q, %v", secret, at, out.String()[at-10:], err)
+				}
+			}
+		}
 	}
+	for at := pieceSize - 40; at < pieceSize+60; at++ { // in the middle of others it is no word
+		text := strings.Repeat(".", at) + "my_swordfish swordfish_2" + strings.Repeat(".", 100)
+		var out bytes.Buffer
+		if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != text {
+			t.Fatalf("at %d: %q, %v", at, out.String()[at:], err)
+		}
+	}
+}
+
+// A long text without a line's end costs no more than its length.
+func TestMaskFilesOfOneLine(t *testing.T) {
+	m := newMasker([]string{"alpha-1\nbeta-2"})
+	const size = 32 * pieceSize
+	text := io.MultiReader(strings.NewReader("alpha-1\n"), io.LimitReader(dots{}, size))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if err := m.pass(io.Discard, text, false); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if took := after.TotalAlloc - before.TotalAlloc; took > 8*size {
+		t.Errorf("%d bytes were allocated for %d", took, size)
+	}
+}
+
+type dots struct{}
+
+func (dots) Read(into []byte) (int, error) {
+	for i := range into {
+		into[i] = '.'
+	}
+	return len(into), nil
 }
 
 // A word is masked where it stands alone, and stays in the middle of others.
@@ -132,25 +188,18 @@ func TestMaskAtCuts(t *testing.T) {
 	}
 }
 
-// A value that one stream has whole is masked where the other divides it.
-func TestMaskStreams(t *testing.T) {
+// Beside what the server left out of both streams there may be a part of a value.
+func TestMaskPieces(t *testing.T) {
 	const secret = "SEKRETabcdefghijklmnop0123456789"
 	m := newMasker([]string{secret})
 	for _, test := range []struct{ pieces, want []string }{
-		{[]string{"a " + secret[:9], "err", secret[9:] + " b", "took 1 s"}, []string{"a " + masked + " b", "err", "", "took 1 s"}},
-		{[]string{secret[:5], secret[:7], secret[5:9], secret[7:], secret[9:] + secret}, []string{masked + masked, masked, "", "", ""}},
+		{[]string{"a " + secret, "err", secret + " b", "took 1 s"}, []string{"a " + masked, "err", masked + " b", "took 1 s"}},
 		{[]string{"a" + secret[:9], output.Marker(3), secret[9:], "e"}, []string{"a" + masked, output.Marker(3), masked, "e"}},
-		{
-			[]string{secret[:5], "e", secret[5:] + "x", "e", "y " + secret[:9], output.Marker(3), secret[20:], "e"},
-			[]string{masked + "xy " + masked, "e", "", "e", "", output.Marker(3), masked, "e"},
-		},
-		{[]string{"y " + secret[:6], "e", secret[6:9], output.Marker(3), "e", secret[9:20], "e2", secret[20:]},
-			[]string{"y " + masked, "e", "", output.Marker(3), "e", masked, "e2", ""}},
-		{[]string{"plain"}, []string{"plain"}},
-		{nil, nil},
+		{[]string{"y " + secret[:9], "e", output.Marker(3), "e", secret[20:] + "x"}, []string{"y " + masked, "e", output.Marker(3), "e", masked + "x"}},
+		{[]string{secret[:9], "plain"}, []string{secret[:9], "plain"}},
+		{nil, []string{}},
 	} {
-		got := slices.Clone(test.pieces)
-		if m.streams(got); !slices.Equal(got, test.want) {
+		if got := m.pieces(test.pieces); !slices.Equal(got, test.want) {
 			t.Errorf("%q: got %q, want %q", test.pieces, got, test.want)
 		}
 	}
@@ -158,13 +207,13 @@ func TestMaskStreams(t *testing.T) {
 
 // Fields of a fixed set of values stay.
 func TestMaskLeavesStatus(t *testing.T) {
-	m := newMasker([]string{"error", "repr", "image/png", "ValueError", "plot"})
+	m := newMasker([]string{"error", "repr", "image/png", "ValueError", "plot", "notes", "exc_type", "figures"})
 	got, err := m.result(&sessions.Result{
-		Status: sessions.StatusError, ResultEncoding: "repr", ExcType: "ValueError", Traceback: "ValueError: plot",
+		Status: sessions.StatusError, ResultEncoding: "repr", ExcType: "ValueError", Traceback: "ValueError: plot", Notes: []string{"a note"},
 		Figures: []sessions.Figure{{MIMEType: "image/png", Title: "plot"}},
 	})
 	if err != nil || got.Status != sessions.StatusError || got.ResultEncoding != "repr" || got.ExcType != "ValueError" ||
-		got.Figures[0].MIMEType != "image/png" || got.Figures[0].Title != masked || got.Traceback != masked+": "+masked {
+		got.Figures[0].MIMEType != "image/png" || got.Figures[0].Title != masked || got.Traceback != masked+": "+masked || len(got.Notes) != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -175,7 +224,7 @@ func TestTrialsHaveNoSecrets(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a := newAgent(t, j, "a", "c")
 	a.secrets = []string{secret}
-	if err := j.Stand(t.Context(), sessions.Standing{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}); err != nil {
+	if err := j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}); err != nil {
 		t.Fatal(err)
 	}
 	e := a.next("raise", &sessions.Trial{MetricVarName: secret})
@@ -229,7 +278,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if _, err := j.Record(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Pulse(t.Context(), []sessions.Pulse{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}); err != nil {
+	if err := j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}); err != nil {
 		t.Fatal(err)
 	}
 	if e.Result.Notes[0] != secret {
@@ -280,8 +329,8 @@ func FuzzMask(f *testing.F) {
 		}
 		inner := string(inJSON[1 : len(inJSON)-1])
 		for _, way := range []string{secret, inner, asciiJSON(secret), repr(secret, '\'', unicode.IsPrint), repr(secret, '"', isPlainASCII)} {
-			if clean := m.text(before + way + after); slices.ContainsFunc(slices.Concat(m.forms.buckets...), func(f form) bool {
-				return !f.word && strings.Contains(clean, f.text) && !strings.Contains(masked, f.text) && !strings.ContainsAny(f.text, "[]")
+			if clean := m.text(before + way + after); slices.ContainsFunc(m.whole, func(form string) bool {
+				return strings.Contains(clean, form) && !strings.Contains(masked, form) && !strings.ContainsAny(form, "[]")
 			}) {
 				t.Errorf("%q is left of %q in %q", secret, way, clean)
 			}
@@ -290,7 +339,7 @@ func FuzzMask(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clean, err := m.json(document)
+		clean, err := m.json(document, true)
 		if err != nil {
 			t.Fatalf("%s: %v", document, err)
 		}

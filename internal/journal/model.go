@@ -44,9 +44,9 @@ type Interpreter struct {
 	Run     string
 	Client  string
 	Workdir string
-	Parent  string         // the one that it was branched from, or ""
-	Origin  sessions.Place // where it was branched
-	Present sessions.Place // its state: the last execution that counts
+	Parent  string            // the one that it was branched from, or ""
+	Origin  sessions.StateRef // where it was branched
+	Present sessions.StateRef // its state: the last execution that counts
 	Created time.Time
 	Ended   time.Time // zero while it lives, and when its server was killed
 }
@@ -59,7 +59,7 @@ type Execution struct {
 	ID       int64 // in the journal; they grow
 	Revision int64 // grows with each change of any execution
 	Run      string
-	Place    sessions.Place
+	Place    sessions.StateRef
 	Client   string
 	Kind     sessions.Kind
 	Code     string // with session variables' values masked, as all texts here
@@ -88,8 +88,14 @@ type Detail struct {
 	// TermOut is both streams in order of arrival, its middle left out where it is long.
 	TermOut        []string
 	Stdout, Stderr Output
-	Figures        []Figure
-	Artifacts      []Artifact
+	// Python is what the code became where it was written otherwise, as with magics, ""
+	// where it ran as it was; nil where that was not told. Refused says that it
+	// could not be compiled, and nothing of it ran.
+	Python  *string `json:",omitempty"`
+	Refused bool    `json:",omitempty"`
+
+	Figures   []Figure
+	Artifacts []Artifact
 }
 
 // Output is what was printed on one stream.
@@ -98,7 +104,8 @@ type Output struct {
 	Path string // the file with all of it; "" where Text is all
 	Size int64  // bytes
 	Lost int64  // bytes that were not kept
-	// Pending says that the file is being made.
+	// Pending said of earlier versions' outputs that their file was being made. Readers see
+	// false: the file is there, or lost.
 	Pending bool `json:",omitempty"`
 }
 

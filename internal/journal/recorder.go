@@ -33,7 +33,7 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 	if err != nil {
 		return nil, fmt.Errorf("masking the record: %w", err)
 	}
-	detail, queued, missing := j.detailOf(entry, *result, mask)
+	detail, missing := j.detailOf(entry, *result, mask)
 	entry.Result = result // what is said of it is cut, which must not divide a secret
 	var r *row
 	err = j.write(func(t *tx) {
@@ -51,13 +51,9 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 			entry.Present.InterpreterID, entry.Present.Execution, entry.InterpreterID)
 	})
 	if err != nil {
-		for _, k := range queued {
-			_ = k.file.Close() // it was only read
-		}
 		j.missed(entry)
 		return nil, err
 	}
-	j.keep(queued)
 	if entry.Trial != nil && j.saved != nil {
 		j.saved(r.experiment)
 	}
@@ -70,13 +66,13 @@ func (j *Journal) missed(entry sessions.Entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if len(j.unrecorded) < 10_000 { // after that many the file is not coming back
-		j.unrecorded[sessions.Place{InterpreterID: entry.InterpreterID, Execution: entry.Execution}] = true
+		j.unrecorded[sessions.StateRef{InterpreterID: entry.InterpreterID, Execution: entry.Execution}] = true
 	}
 }
 
-// Stand stores how an interpreter stands in which nothing runs. One that has ended
+// SaveSession stores how an interpreter stands in which nothing runs. One that has ended
 // keeps the state that it had.
-func (j *Journal) Stand(_ context.Context, s sessions.Standing) error {
+func (j *Journal) SaveSession(_ context.Context, s sessions.SessionState) error {
 	s.Workdir = j.maskFor(s.Secrets).text(s.Workdir)
 	return j.write(func(t *tx) {
 		t.settle(s.InterpreterID, 0)
@@ -105,7 +101,7 @@ func (t *tx) rootOf(id, parent string) string {
 // Pulse stores what the interpreters do now, in place of what was stored before. Who
 // watches sees it; it is called within a second of what is new, every ten seconds while
 // something runs, and once when nothing runs any more.
-func (j *Journal) Pulse(_ context.Context, pulses []sessions.Pulse) error {
+func (j *Journal) Pulse(_ context.Context, pulses []sessions.Heartbeat) error {
 	pulses = slices.Clone(pulses)
 	for i := range pulses {
 		mask := j.maskFor(pulses[i].Secrets)
@@ -153,7 +149,7 @@ type row struct {
 func (t *tx) place(entry sessions.Entry, mask *masker) *row {
 	r := &row{entry: entry, code: mask.text(entry.Code)}
 	var err error
-	if r.arguments, err = mask.json(entry.Arguments); err != nil {
+	if r.arguments, err = mask.json(entry.Arguments, true); err != nil {
 		t.err = fmt.Errorf("masking arguments: %w", err)
 	}
 	t.settle(entry.InterpreterID, entry.Execution)
@@ -177,7 +173,7 @@ func (t *tx) place(entry sessions.Entry, mask *masker) *row {
 
 // rowAt returns the execution that left a state, and the nearest trial at or above
 // it. If it could not be stored, the one before it stands in.
-func (t *tx) rowAt(p sessions.Place) (id, line int64) {
+func (t *tx) rowAt(p sessions.StateRef) (id, line int64) {
 	if p.Execution != 0 {
 		t.get(`SELECT id, iif(experiment IS NULL, line, id) FROM executions
 			WHERE interpreter = ? AND number <= ? ORDER BY number DESC LIMIT 1`, []any{p.InterpreterID, p.Execution}, &id, &line)

@@ -125,7 +125,7 @@ func TestNothingScans(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.run("next", fine)
-	if err := j.Pulse(t.Context(), []sessions.Pulse{{InterpreterID: "a"}}); err != nil {
+	if err := j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	queries := map[string]bool{}

@@ -62,12 +62,6 @@ func (j *Journal) write(do func(*tx)) error {
 		return inWords(err, j.path)
 	}
 	clear(j.unrecorded)
-	if j.writes.Add(1)%checkpointAfter == 0 {
-		select {
-		case j.wake <- struct{}{}:
-		default: // it is at it
-		}
-	}
 	return nil
 }
 

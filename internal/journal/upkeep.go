@@ -12,55 +12,26 @@ import (
 )
 
 const (
-	// checkpointAfter is after how many transactions the log is brought into the
-	// file: 2 to 10 MB.
-	checkpointAfter = 128
 	// cleanEvery is how often the journal is looked at for what is old or too much.
 	cleanEvery = 24 * time.Hour
-	// longestLog is how large the log may become, in bytes, before calls wait until
-	// it is brought into the file: many that write at once could keep it from
-	// ever being emptied.
-	longestLog = 32 << 20
 	// batch is how many executions are removed in one transaction: calls wait for it.
 	batch = 50
 )
 
-// upkeep brings the log into the file, and removes runs that are old or too much.
+// upkeep removes runs that are old or too much, at the start and then daily.
 func (j *Journal) upkeep() {
 	daily := time.NewTicker(cleanEvery)
 	defer daily.Stop()
-	what, do := "removing old runs", j.clean
 	for {
-		if err := do(j.life); err != nil && j.life.Err() == nil {
-			j.log.Warn(what, "journal", j.path, "error", err)
+		if err := j.clean(j.life); err != nil && j.life.Err() == nil {
+			j.log.Warn("removing old runs", "journal", j.path, "error", err)
 		}
 		select {
 		case <-j.life.Done():
 			return
 		case <-daily.C:
-			what, do = "removing old runs", j.clean
-		case <-j.wake:
-			what, do = "bringing the journal's log into the file", j.checkpoint
 		}
 	}
-}
-
-// checkpoint brings the log into the file, through a connection of its own, so that
-// calls go on writing.
-func (j *Journal) checkpoint(ctx context.Context) error {
-	db, err := sql.Open("sqlite", source(j.path, "mode=rw", "_pragma=busy_timeout(0)", "_pragma=synchronous(normal)", "_pragma=wal_autocheckpoint(0)"))
-	if err != nil {
-		return err
-	}
-	_, err = db.ExecContext(ctx, "PRAGMA wal_checkpoint(PASSIVE)")
-	if fileSize(j.path+"-wal") > longestLog {
-		// What came meanwhile is little, and while nobody writes all of it gets there.
-		j.mu.Lock()
-		_, failed := db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
-		j.mu.Unlock()
-		err = errors.Join(err, failed)
-	}
-	return errors.Join(err, db.Close())
 }
 
 // clean removes runs that have ended longer ago than is wanted, and the oldest ones
@@ -78,12 +49,9 @@ func (j *Journal) clean(ctx context.Context) error {
 		sizes[i], err = sizeOf(filepath.Join(filesOf(j.path), ended[i].ID))
 		files += sizes[i]
 	}
-	if err == nil && j.options.Size > 0 {
-		j.warnOfOthers(files)
-	}
 	removed := false
 	for i := 0; err == nil && i < len(ended); i++ {
-		remove := j.options.Keep > 0 && time.Since(ended[i].Ended) > j.options.Keep
+		remove := ended[i].Ended.IsZero() || j.options.Keep > 0 && time.Since(ended[i].Ended) > j.options.Keep
 		if !remove && j.options.Size > 0 {
 			var rows int64 // what is free in the file does not count
 			err = r.db.QueryRowContext(ctx, `SELECT (page_count - freelist_count) * page_size
@@ -104,18 +72,9 @@ func (j *Journal) clean(ctx context.Context) error {
 	return j.shrink(ctx)
 }
 
-// warnOfOthers tells of files that removing runs can't free, where they alone are more than
-// is wanted; ended is how many bytes the others have.
-func (j *Journal) warnOfOthers(ended int64) {
-	all, err := sizeOf(filesOf(j.path))
-	if err == nil && all-ended > j.options.Size {
-		j.log.Warn("the files of runs that live, or that the journal does not know, are more than --journal-size",
-			"directory", filesOf(j.path), "bytes", all-ended)
-	}
-}
-
 // endedRuns returns the runs but one whose servers are gone, those first that ended
-// first. Of one that was killed the end is that of the last execution, or its beginning.
+// first. Of one that was killed the end is that of the last execution, or its beginning;
+// of one whose removal has begun there is none.
 func (r *Reader) endedRuns(ctx context.Context, but string) ([]Run, error) {
 	runs, err := collect(ctx, r.db, func(rows *sql.Rows) (run Run, err error) {
 		err = rows.Scan(&run.ID, (*stamp)(&run.Ended))
@@ -123,7 +82,8 @@ func (r *Reader) endedRuns(ctx context.Context, but string) ([]Run, error) {
 		return run, err
 	}, `SELECT id, iif(ended > 0, ended, coalesce((SELECT started FROM executions INDEXED BY executions_of_run
 			WHERE run = runs.id ORDER BY revision DESC LIMIT 1), started)) AS gone
-		FROM runs WHERE id <> ? ORDER BY gone, id`, but)
+		FROM runs WHERE id <> ? UNION SELECT DISTINCT run, 0 FROM executions WHERE run NOT IN (SELECT id FROM runs)
+		ORDER BY gone, id`, but)
 	return slices.DeleteFunc(runs, func(run Run) bool { return run.Alive }), err
 }
 
@@ -144,32 +104,31 @@ func sizeOf(directory string) (total int64, err error) {
 	return total, err
 }
 
-// remove removes a run: its files first, so that the journal knows of them as long
-// as there are any, then its rows, some at a time.
+// remove removes a run: from what readers find first, so that none sees one of which calls
+// are missing; then its files, so that the journal knows of them as long as there are any,
+// then its calls, some at a time. Where that ends early, the next server goes on with it.
 func (j *Journal) remove(ctx context.Context, run string) error {
 	if !runID.MatchString(run) || run == j.run {
 		return errors.New("refusing to remove the run " + run)
 	}
-	if err := os.RemoveAll(filepath.Join(filesOf(j.path), run)); err != nil {
-		return err
+	err := j.write(func(t *tx) {
+		for _, table := range []string{"interpreters WHERE run", "experiments WHERE run", "pulses WHERE run", "runs WHERE id"} {
+			t.exec("DELETE FROM "+table+" = ?", run)
+		}
+	})
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(filesOf(j.path), run))
 	}
-	for left := true; left; {
-		err := j.write(func(t *tx) {
+	for left := true; left && err == nil; {
+		err = j.write(func(t *tx) {
 			for _, table := range []string{"details WHERE execution", "executions WHERE id"} {
 				t.exec("DELETE FROM "+table+" IN (SELECT id FROM executions WHERE run = ? LIMIT ?)", run, batch)
 			}
-			if left = t.get("SELECT 1 FROM executions WHERE run = ? LIMIT 1", []any{run}, new(int)); left {
-				return
-			}
-			for _, table := range []string{"interpreters WHERE run", "experiments WHERE run", "pulses WHERE run", "runs WHERE id"} {
-				t.exec("DELETE FROM "+table+" = ?", run)
-			}
+			left = t.get("SELECT 1 FROM executions WHERE run = ? LIMIT 1", []any{run}, new(int))
 		})
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
+		err = errors.Join(err, ctx.Err())
 	}
-	return nil
+	return err
 }
 
 // shrink gives free pages back to the disk, some at a time.

@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -98,10 +100,36 @@ func TestOldRunsGo(t *testing.T) {
 	if err := j.conn.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free); err != nil || free != 0 {
 		t.Errorf("%d pages are free, %v", free, err)
 	}
-	if err := j.checkpoint(t.Context()); err != nil || fileSize(file) >= before {
+	if _, err := j.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil || fileSize(file) >= before {
 		t.Errorf("%d bytes of %d, %v", fileSize(file), before, err)
 	}
 	checkSound(t, file)
+}
+
+// A run whose removal has begun is shown by nobody, and is gone after the next look,
+// however little the journal has then.
+func TestRemovalGoesOn(t *testing.T) {
+	file := newPath(t)
+	old := endedRun(t, file, time.Hour, 10)
+	j := quiet(t, file, Options{})
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := j.remove(stopped, old); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	count := func() (n int) {
+		t.Helper()
+		if err := j.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM executions WHERE run = ?", old).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if got := left(t, file); count() == 0 || len(got) != 1 {
+		t.Errorf("%d executions are left, and %v is shown", count(), got)
+	}
+	if err := j.clean(t.Context()); err != nil || count() > 0 {
+		t.Errorf("%d executions are left, %v", count(), err)
+	}
 }
 
 func TestLargeJournalShrinks(t *testing.T) {
@@ -146,11 +174,39 @@ func TestLogIsBounded(t *testing.T) {
 			a.run("x", sessions.Result{Notes: []string{big}})
 		}
 		most = max(most, fileSize(j.Path()+"-wal"))
-		if err := j.checkpoint(t.Context()); err != nil {
+	}
+	if most > 8<<20 {
+		t.Errorf("the log has grown to %d bytes", most)
+	}
+}
+
+// The log that grew while somebody read shrinks again while the server lives.
+func TestLogShrinksAgain(t *testing.T) {
+	file := newPath(t)
+	j := quiet(t, file, Options{})
+	reader, conn := connection(t, file)
+	defer reader.Close()
+	defer conn.Close()
+	_, err := conn.ExecContext(t.Context(), "BEGIN")
+	if err = errors.Join(err, conn.QueryRowContext(t.Context(), "SELECT count(*) FROM runs").Scan(new(int))); err != nil {
+		t.Fatal(err)
+	}
+	write := func(size int) {
+		if err := j.write(func(t *tx) { t.exec("UPDATE runs SET config = randomblob(?) WHERE id = ?", size, j.run) }); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if most > 8<<20 {
-		t.Errorf("the log has grown to %d bytes, with 1.2 MB between two checkpoints", most)
+	for range 3 {
+		write(mostLog / 2)
+	}
+	grown := fileSize(file + "-wal")
+	if _, err := conn.ExecContext(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		write(1000)
+	}
+	if now := fileSize(file + "-wal"); grown <= mostLog || now > mostLog {
+		t.Errorf("the log has %d bytes, and had %d", now, grown)
 	}
 }

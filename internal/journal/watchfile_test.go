@@ -59,21 +59,6 @@ func TestJournalThatIsRemoved(t *testing.T) {
 	}
 }
 
-// The checkpoint makes no file where there is none.
-func TestCheckpointMakesNoFile(t *testing.T) {
-	j := quiet(t, newPath(t), Options{})
-	other := filepath.Join(t.TempDir(), "gone.db")
-	path := j.path
-	j.path = other
-	if err := j.checkpoint(t.Context()); err == nil {
-		t.Error("there was nothing")
-	}
-	j.path = path
-	if _, err := os.Stat(other); err == nil {
-		t.Error("it was made")
-	}
-}
-
 // A run whose lock is gone is not removed while its server lives, and gets it back.
 func TestLiveRunWithoutLock(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -82,7 +83,7 @@ func (s *screen) running(p journal.Pulse, width int) []string {
 	took := s.picture.at.Sub(p.Started)
 	line := s.styles.busy.Render(fmt.Sprintf("◌ %s@%d", shortID(p.InterpreterID), p.Execution)) + "  " + elapsed(took)
 	if p.Limit > 0 && width > 0 {
-		line += " of " + span(p.Limit) + "  " + s.styles.bar(took.Seconds(), p.Limit.Seconds(), min(widestBar, width/4))
+		line += " of " + phrase.Short(p.Limit) + "  " + s.styles.bar(took.Seconds(), p.Limit.Seconds(), min(widestBar, width/4))
 	}
 	if p.Memory > 0 {
 		line += "  " + memory(p.Memory)

@@ -21,7 +21,7 @@ const (
 // execution makes one of a run; its id is its revision.
 func execution(id, parent int64, interpreter string, number int, code string, status sessions.Status) journal.Execution {
 	return journal.Execution{
-		ID: id, Revision: id, Run: "K3F9A2B7QX", Place: sessions.Place{InterpreterID: interpreter, Execution: number},
+		ID: id, Revision: id, Run: "K3F9A2B7QX", Place: sessions.StateRef{InterpreterID: interpreter, Execution: number},
 		Client: "claude-code", Kind: sessions.RunsCode, Code: code, Parent: parent, Follows: parent, Status: status,
 		Started: noon.Add(-10*time.Minute + time.Duration(id)*time.Minute), Limit: time.Hour, ExecTime: 3200 * time.Millisecond, Memory: 212e6,
 	}
@@ -67,9 +67,9 @@ func pastRun() journal.Run {
 
 func someInterpreters() []journal.Interpreter {
 	return []journal.Interpreter{
-		{ID: first, Run: "K3F9A2B7QX", Client: "claude-code", Present: sessions.Place{InterpreterID: first, Execution: 6}, Created: noon.Add(-11 * time.Minute)},
-		{ID: branch, Run: "K3F9A2B7QX", Client: "claude-code", Parent: first, Origin: sessions.Place{InterpreterID: first, Execution: 4},
-			Present: sessions.Place{InterpreterID: branch, Execution: 2}, Created: noon.Add(-6 * time.Minute)},
+		{ID: first, Run: "K3F9A2B7QX", Client: "claude-code", Present: sessions.StateRef{InterpreterID: first, Execution: 6}, Created: noon.Add(-11 * time.Minute)},
+		{ID: branch, Run: "K3F9A2B7QX", Client: "claude-code", Parent: first, Origin: sessions.StateRef{InterpreterID: first, Execution: 4},
+			Present: sessions.StateRef{InterpreterID: branch, Execution: 2}, Created: noon.Add(-6 * time.Minute)},
 		{ID: "c4d5e6", Run: "K3F9A2B7QX", Client: "claude-code", Created: noon.Add(-9 * time.Minute), Ended: noon.Add(-8 * time.Minute)},
 	}
 }
@@ -85,7 +85,7 @@ func somePulses() []journal.Pulse {
 // aPicture is what a look at the experiment finds.
 func aPicture() picture {
 	run := aRun()
-	return picture{at: noon, run: &run, runs: []journal.Run{run, pastRun()}, interpreters: someInterpreters(), pulses: somePulses(), executions: anExperiment()}
+	return picture{at: noon, run: &run, interpreters: someInterpreters(), pulses: somePulses(), executions: anExperiment()}
 }
 
 // fakeSource is a journal in memory.
@@ -96,13 +96,11 @@ type fakeSource struct {
 	problem    error
 	asked      []journal.Query
 	closed     bool
-	listed     int // how often the runs were read
 }
 
 func (f *fakeSource) Runs(context.Context, int) ([]journal.Run, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.listed++
 	return f.runs, f.problem
 }
 

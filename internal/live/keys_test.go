@@ -74,10 +74,8 @@ func TestFollowing(t *testing.T) {
 	take := func(e journal.Execution) {
 		t.Helper()
 		p := aPicture()
-		p.ask, p.executions = s.ask(), append(slices.Clone(s.picture.executions), e)
-		if s.take(p) {
-			t.Error("one look is not enough")
-		}
+		p.executions = append(slices.Clone(s.picture.executions), e)
+		s.take(p)
 	}
 	take(trial(execution(10, 5, first, 8, "x", "ok"), 9, 5, "improve", "newest", 0.5))
 	if s.selected != 10 {
@@ -103,39 +101,15 @@ func TestQuitting(t *testing.T) {
 	}
 }
 
-// TestChoosingARun goes through the runs, and takes no look at the one before.
-func TestChoosingARun(t *testing.T) {
-	s := shows(aPicture(), 80, 24)
-	late := aPicture()
-	late.ask = s.ask()
-	press(s, "r")
-	if s.wanted != pastRun().ID || s.picture.run != nil {
-		t.Fatalf("%q is wanted, %v shown", s.wanted, s.picture.run)
-	}
-	if !s.take(late) || s.picture.run != nil {
-		t.Error("a look at another run is taken")
-	}
-	run := pastRun()
-	if s.take(picture{at: noon, ask: s.ask(), run: &run, runs: []journal.Run{aRun(), run}}) || s.picture.run.ID != run.ID || s.selected != 0 {
-		t.Errorf("run %s, selected %d", s.picture.run.ID, s.selected)
-	}
-	for _, key := range []string{"r", "R", "R"} {
-		press(s, key)
-	}
-	if s.wanted != aRun().ID {
-		t.Errorf("%q is wanted", s.wanted)
-	}
-}
-
 // TestOpening shows an execution, and scrolls it while it is open.
 func TestOpening(t *testing.T) {
 	s := shows(aPicture(), 80, 24)
 	press(s, "enter")
-	if s.ask().opened != 9 || !strings.Contains(s.view(), "reading …") {
-		t.Errorf("%d is asked for:\n%s", s.ask().opened, s.view())
+	if s.opened != 9 || !strings.Contains(s.view(), "reading …") {
+		t.Errorf("%d is asked for:\n%s", s.opened, s.view())
 	}
 	p := aPicture()
-	p.ask, p.opened = s.ask(), &p.executions[7]
+	p.opened = &p.executions[7]
 	s.take(p)
 	if view := s.view(); !strings.Contains(view, "Trial #8 (improve)") || !strings.Contains(view, "The last output so far") {
 		t.Error(view)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 )
 
 // patience is how many looks in a row may fail before lines end with an error. A
@@ -24,7 +25,7 @@ func Follow(ctx context.Context, options Options, out io.Writer) error {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		ended, err := f.take(look.poll(ctx, ask{run: f.asked}))
+		ended, err := f.take(look.poll(ctx, 0))
 		if ended || err != nil {
 			return errors.Join(err, look.close())
 		}
@@ -41,7 +42,7 @@ type follower struct {
 	out   io.Writer
 	err   error // of the first line that could not be written
 	path  string
-	asked string
+	asked bool // for this run
 
 	problems     int // looks in a row that failed
 	waits        bool
@@ -55,7 +56,7 @@ type follower struct {
 
 func newFollower(options Options, out io.Writer) *follower {
 	return &follower{
-		out: out, path: options.Path, asked: options.Run,
+		out: out, path: options.Path, asked: options.Run != "",
 		interpreters: map[string]bool{}, running: map[int64]bool{}, best: map[string]float64{}, named: map[string]bool{},
 	}
 }
@@ -75,7 +76,7 @@ func (f *follower) tell(u picture) (ended bool, err error) {
 		}
 		return false, nil
 	case u.problem != nil:
-		if f.problems++; f.problems > patience || f.asked != "" && !f.found {
+		if f.problems++; f.problems > patience || f.asked && !f.found {
 			return false, u.problem
 		}
 		return false, nil
@@ -83,7 +84,7 @@ func (f *follower) tell(u picture) (ended bool, err error) {
 	f.problems = 0
 	r := u.run
 	if !f.found {
-		f.found, f.asked = true, r.ID
+		f.found = true
 		f.say(r.Started, "run %s: server %s, pid %d, started %s, %s", clean(r.ID), clean(r.Version), r.PID, r.Started.Local().Format(time.DateTime), standing(r))
 		if task := firstLine(r.Task); task != "" {
 			f.say(r.Started, "task: %s", fit(task, widestSubject))
@@ -151,9 +152,9 @@ func (f *follower) tellExecution(e *journal.Execution) {
 	text := label + " " + clean(string(e.Status))
 	switch {
 	case e.Status != journal.StatusLost:
-		text += " in " + span(e.ExecTime)
+		text += " in " + phrase.Short(e.ExecTime)
 	case e.ExecTime > 0:
-		text += " after " + span(e.ExecTime) + " at least"
+		text += " after " + phrase.Short(e.ExecTime) + " at least"
 	}
 	if t := e.Trial; t != nil {
 		text += f.judge(e, t)

@@ -76,10 +76,11 @@ func TestLinesEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var err error
+	gone := errors.New("the disk is gone")
 	for range patience + 1 {
-		_, err = f.take(picture{at: noon, problem: errGone})
+		_, err = f.take(picture{at: noon, problem: gone})
 	}
-	if !errors.Is(err, errGone) {
+	if !errors.Is(err, gone) {
 		t.Errorf("a journal that is gone: %v", err)
 	}
 }

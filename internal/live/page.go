@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 )
 
 // mostPage bounds the lines of a page; whoever wants to read more opens the file that
@@ -57,12 +58,12 @@ func (d *page) summary(e *journal.Execution) {
 	unfinished := runs(e) || e.Status == journal.StatusLost
 	switch {
 	case !unfinished:
-		times += ", took " + span(e.ExecTime)
+		times += ", took " + phrase.Short(e.ExecTime)
 	case e.ExecTime > 0:
-		times += ", ran for " + span(e.ExecTime) + " at least"
+		times += ", ran for " + phrase.Short(e.ExecTime) + " at least"
 	}
 	if e.Limit > 0 {
-		times += ", time limit " + span(e.Limit)
+		times += ", time limit " + phrase.Short(e.Limit)
 	}
 	if e.Memory > 0 {
 		times += ", " + memory(e.Memory) + " afterwards"
@@ -81,8 +82,6 @@ func (d *page) rest(detail *journal.Detail) {
 	for _, o := range []journal.Output{detail.Stdout, detail.Stderr} {
 		if o.Path != "" {
 			d.add(d.styles.quiet.Render("all of it: " + clean(o.Path)))
-		} else if o.Pending {
-			d.add(d.styles.quiet.Render("the file with all of it is being made"))
 		}
 	}
 	r := detail.Record

@@ -16,7 +16,8 @@ import (
 
 const (
 	pollEvery = 300 * time.Millisecond
-	// seldom is at each how manieth look the list of runs is read.
+	// seldom is at each how manieth look another run is looked for, once the server of
+	// the one that is shown is gone.
 	seldom = 16
 
 	mostRuns       = 100
@@ -43,36 +44,25 @@ type Options struct {
 	Run  string // the beginning of a run's id; "" is the newest
 }
 
-// ask is what a look is for.
-type ask struct {
-	run    string // the beginning of its id; "" is the newest
-	opened int64  // the execution that is read with all that belongs to it; 0 for none
-}
-
 // picture is what one look at the journal found.
 type picture struct {
-	ask          ask
 	at           time.Time
-	runs         []journal.Run // the newest first
-	run          *journal.Run  // nil where there is none
+	run          *journal.Run // nil where there is none
 	interpreters []journal.Interpreter
 	pulses       []journal.Pulse
 	executions   []journal.Execution // the oldest first; their texts are cut, and they have no details
-	opened       *journal.Execution
-	problem      error // the journal could not be read; no run is known then
+	opened       *journal.Execution  // the one that was asked for
+	problem      error               // the journal could not be read; no run is known then
 }
 
-// Problems that end by themselves.
-var (
-	errNothing = errors.New("nothing is recorded yet")
-	// errGone says that the journal was taken away while it was read.
-	errGone = errors.New("the journal is no more where it was")
-)
+// errNothing is a problem that ends by itself.
+var errNothing = errors.New("nothing is recorded yet")
+
+// errGone is one that stays: nothing more comes of a file that is no more at its path.
+var errGone = errors.New("the journal was removed or replaced while it was watched; start understudy watch again")
 
 // waiting reports whether there is no journal, or nothing in it.
-func (p *picture) waiting() bool {
-	return errors.Is(p.problem, errNothing) || errors.Is(p.problem, errGone)
-}
+func (p *picture) waiting() bool { return errors.Is(p.problem, errNothing) }
 
 // poller looks at the journal and keeps what does not change.
 type poller struct {
@@ -82,46 +72,36 @@ type poller struct {
 	source Source
 	file   os.FileInfo // of the journal that is open; nil if it is no file
 	looks  int
-	runs   []journal.Run
+	shown  *journal.Run
 	known  picture // the last one
 	since  int64   // the revision up to which its executions are known
 }
 
-// poll looks at a run.
-func (p *poller) poll(ctx context.Context, a ask) picture {
+// poll looks at the journal, and at the execution that is opened; 0 for none.
+func (p *poller) poll(ctx context.Context, opened int64) picture {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := picture{ask: a, at: time.Now()}
-	err := p.look(ctx, &now)
-	p.looks++
-	now.runs = p.runs
-	if err != nil {
-		p.known = picture{}
-		return picture{ask: a, at: now.at, runs: p.runs, problem: err}
+	now := picture{at: time.Now()}
+	if err := p.look(ctx, &now, opened); err != nil {
+		now = picture{at: now.at, problem: err}
 	}
+	p.looks++
 	p.known = now
 	return now
 }
 
-func (p *poller) look(ctx context.Context, now *picture) (err error) {
+func (p *poller) look(ctx context.Context, now *picture, opened int64) error {
 	if err := p.open(); err != nil {
 		return err
 	}
-	if now.ask.run == "" || p.looks%seldom == 0 {
-		if p.runs, err = p.source.Runs(ctx, mostRuns); err != nil {
-			return err
-		}
-	}
-	id := now.ask.run
-	if id == "" {
-		if len(p.runs) == 0 {
-			return errNothing
-		}
-		id = foremost(p.runs).ID
+	id, err := p.which(ctx, opened)
+	if err != nil {
+		return err
 	}
 	if now.run, err = p.source.Run(ctx, id); err != nil {
 		return err
 	}
+	p.shown = now.run
 	if now.interpreters, err = p.source.Interpreters(ctx, now.run.ID); err != nil {
 		return err
 	}
@@ -134,7 +114,26 @@ func (p *poller) look(ctx context.Context, now *picture) (err error) {
 		return err
 	}
 	rest(now)
-	return p.detail(ctx, now)
+	return p.detail(ctx, now, opened)
+}
+
+// which is the run to look at: the one that is asked for, else the foremost, for as long as
+// its server is there, or somebody reads in it.
+func (p *poller) which(ctx context.Context, opened int64) (id string, err error) {
+	if p.options.Run != "" {
+		return p.options.Run, nil
+	}
+	if p.shown != nil && (p.shown.Alive || opened != 0 || p.looks%seldom != 0) {
+		return p.shown.ID, nil
+	}
+	runs, err := p.source.Runs(ctx, mostRuns)
+	if err == nil && len(runs) == 0 {
+		err = errNothing
+	}
+	if err != nil {
+		return "", err
+	}
+	return foremost(runs).ID, nil
 }
 
 // foremost is the run to look at where none is asked for: the newest of those whose
@@ -161,31 +160,26 @@ func isAbsent(err error) bool {
 	return errors.As(err, &absent)
 }
 
-// open opens the journal, and lets go of one that is no more at its path: nothing
-// would come of it, and a server that starts writes to a new one.
+// open opens the journal, once there is one.
 func (p *poller) open() error {
 	if p.source != nil {
-		if p.file == nil {
-			return nil
+		if now, err := os.Stat(p.options.Path); p.file != nil && (err != nil || !os.SameFile(now, p.file)) {
+			return errGone
 		}
-		if file, err := os.Stat(p.options.Path); err == nil && os.SameFile(file, p.file) {
-			return nil
-		}
-		source := p.source
-		p.source, p.file, p.runs = nil, nil, nil
-		return errors.Join(errGone, source.Close())
+		return nil
 	}
 	file, err := os.Stat(p.options.Path) // before it is opened: later it may be another
 	if err != nil {
 		file = nil // it is up to Open what that means
 	}
 	source, err := p.options.Open()
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return errNothing
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
-	p.source, p.file, p.looks = source, file, 0
+	p.source, p.file = source, file
 	return nil
 }
 
@@ -238,22 +232,22 @@ func cut(text string) string {
 
 // rest corrects pulses, which are up to a second old: what has ended does not run.
 func rest(now *picture) {
-	ended := map[sessions.Place]bool{}
+	ended := map[sessions.StateRef]bool{}
 	for i := range now.executions {
 		if e := &now.executions[i]; !runs(e) {
 			ended[e.Place] = true
 		}
 	}
 	for i := range now.pulses {
-		if b := &now.pulses[i]; ended[sessions.Place{InterpreterID: b.InterpreterID, Execution: b.Execution}] {
+		if b := &now.pulses[i]; ended[sessions.StateRef{InterpreterID: b.InterpreterID, Execution: b.Execution}] {
 			b.Execution = 0
 		}
 	}
 }
 
 // detail reads the execution that is opened, if it has changed.
-func (p *poller) detail(ctx context.Context, now *picture) error {
-	e := now.find(now.ask.opened)
+func (p *poller) detail(ctx context.Context, now *picture, opened int64) error {
+	e := now.find(opened)
 	if e == nil {
 		return nil
 	}

@@ -3,6 +3,7 @@ package live
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -25,7 +26,7 @@ func TestPolling(t *testing.T) {
 	look := func(since int64, want int) picture {
 		t.Helper()
 		f.asked = nil
-		got := p.poll(t.Context(), ask{run: p.known.ask.run})
+		got := p.poll(t.Context(), 0)
 		if got.problem != nil {
 			t.Fatal(got.problem)
 		}
@@ -70,14 +71,14 @@ func TestOpenedIsRead(t *testing.T) {
 			continue
 		}
 		f.change(change)
-		if got := p.poll(t.Context(), ask{run: aRun().ID, opened: 9}); got.opened == nil || got.opened.ID != 9 {
+		if got := p.poll(t.Context(), 9); got.opened == nil || got.opened.ID != 9 {
 			t.Fatalf("%+v", got.opened)
 		}
 		if n := details(); n != max(1, want-1) {
 			t.Errorf("look %d: read %d times", want, n)
 		}
 	}
-	if got := p.poll(t.Context(), ask{run: aRun().ID, opened: 999}); got.opened != nil || got.problem != nil {
+	if got := p.poll(t.Context(), 999); got.opened != nil || got.problem != nil {
 		t.Errorf("%+v, %v", got.opened, got.problem)
 	}
 }
@@ -90,19 +91,19 @@ func TestPollingWithoutAJournal(t *testing.T) {
 		}
 		return f, nil
 	}}}
-	if u := p.poll(t.Context(), ask{}); !u.waiting() {
+	if u := p.poll(t.Context(), 0); !u.waiting() {
 		t.Errorf("without a file: %+v", u)
 	}
 	f = &fakeSource{}
-	if u := p.poll(t.Context(), ask{}); !u.waiting() {
+	if u := p.poll(t.Context(), 0); !u.waiting() {
 		t.Errorf("without a run: %+v", u)
 	}
 	f.runs = []journal.Run{aRun()}
-	if u := p.poll(t.Context(), ask{}); u.problem != nil || u.run == nil {
+	if u := p.poll(t.Context(), 0); u.problem != nil || u.run == nil {
 		t.Errorf("with one: %+v", u)
 	}
 	f.problem = errors.New("the disk is gone")
-	if u := p.poll(t.Context(), ask{run: "other"}); u.waiting() || u.problem == nil {
+	if u := p.poll(t.Context(), 0); u.waiting() || u.problem == nil {
 		t.Errorf("a problem: %+v", u)
 	}
 }
@@ -114,7 +115,7 @@ func TestProblemsPass(t *testing.T) {
 	s := newScreen(Options{})
 	look := func() string {
 		t.Helper()
-		s.take(p.poll(t.Context(), s.ask()))
+		s.take(p.poll(t.Context(), s.opened))
 		return s.view()
 	}
 	look()
@@ -135,9 +136,9 @@ func TestManyExecutions(t *testing.T) {
 		f.executions = append(f.executions, execution(id, id-1, first, int(id), "x", sessions.StatusOK))
 	}
 	p := polls(f)
-	p.poll(t.Context(), ask{run: aRun().ID})
+	p.poll(t.Context(), 0)
 	f.executions = append(f.executions, execution(mostExecutions+1, mostExecutions, first, mostExecutions+1, string(make([]byte, 10*mostText)), sessions.StatusOK))
-	got := p.poll(t.Context(), ask{run: aRun().ID}).executions
+	got := p.poll(t.Context(), 0).executions
 	if len(got) != mostExecutions || got[0].ID != 2 || len(got[mostExecutions-1].Code) > mostText {
 		t.Errorf("%d are kept, from %d on, with %d bytes of code", len(got), got[0].ID, len(got[mostExecutions-1].Code))
 	}
@@ -160,68 +161,52 @@ func TestOldPulses(t *testing.T) {
 	}
 }
 
-// TestJournalThatIsReplaced lets go of a journal that was taken away, and shows the
-// one that comes in its place.
-func TestJournalThatIsReplaced(t *testing.T) {
+// TestJournalThatIsTakenAway says so, and the lines end with that.
+func TestJournalThatIsTakenAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	create := func() {
+	write := func() {
 		t.Helper()
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	create()
-	old := &fakeSource{runs: []journal.Run{aRun()}, executions: anExperiment()}
-	run := aRun()
-	run.ID = "ZZZZZZZZZ2"
-	next := &fakeSource{runs: []journal.Run{run}}
-	sources := []*fakeSource{old, next}
-	p := &poller{options: Options{Path: path, Open: func() (Source, error) {
-		if _, err := os.Stat(path); err != nil {
-			return nil, err
-		}
-		f := sources[0]
-		sources = sources[1:]
-		return f, nil
-	}}}
-	s := newScreen(p.options)
-	look := func() { s.take(p.poll(t.Context(), s.ask())) }
-	look()
-	press(s, "enter")
+	write()
+	p := polls(&fakeSource{runs: []journal.Run{aRun()}})
+	p.options.Path = path
+	s, f := newScreen(p.options), newFollower(p.options, io.Discard)
+	look := func() error {
+		u := p.poll(t.Context(), 0)
+		s.take(u)
+		_, err := f.take(u)
+		return err
+	}
+	if err := look(); err != nil || s.picture.problem != nil {
+		t.Fatal(err, s.picture.problem)
+	}
 	if err := os.Rename(path, path+".old"); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 {
-		look()
-		if view := s.view(); !old.closed || !strings.Contains(view, "taken away") || strings.Contains(view, "killed") {
-			t.Fatalf("the journal is gone; closed %v:\n%s", old.closed, view)
-		}
+	var err error
+	for range patience + 1 {
+		err = look()
+		write() // another one comes in its place
 	}
-	create()
-	look()
-	if view := s.view(); !strings.Contains(view, "ZZZZZZZZZ2") || s.opened != 0 || s.picture.problem != nil {
-		t.Errorf("another journal is there:\n%s", view)
+	if view := s.view(); !errors.Is(err, errGone) || !strings.Contains(view, "removed or replaced. Start watch again.") {
+		t.Errorf("%v\n%s", err, view)
 	}
 }
 
-// TestRunThatIsNotThere says so, goes on to those that are, and does not list them at
-// each look.
+// TestRunThatIsNotThere says so.
 func TestRunThatIsNotThere(t *testing.T) {
 	f := &fakeSource{runs: []journal.Run{aRun()}}
 	p := polls(f)
-	s := newScreen(Options{Run: "ZZ"})
+	p.options.Run = "ZZ"
+	s := newScreen(p.options)
 	for range 3 {
-		s.take(p.poll(t.Context(), s.ask()))
-	}
-	if f.listed != 1 {
-		t.Errorf("the runs are read %d times", f.listed)
+		s.take(p.poll(t.Context(), s.opened))
 	}
 	if view := s.view(); !strings.Contains(view, "no such run") || strings.Contains(view, "can't be read") {
 		t.Errorf("it says\n%s", view)
-	}
-	press(s, "r")
-	if s.take(p.poll(t.Context(), s.ask())); s.picture.run == nil {
-		t.Errorf("the run that was chosen is not shown:\n%s", s.view())
 	}
 }
 
@@ -232,6 +217,33 @@ func TestLostBesideTrials(t *testing.T) {
 	p.executions = append([]journal.Execution{lost}, p.executions...)
 	if lines := shows(p, 80, 30).now(80, 30); len(lines) != 3 || !strings.Contains(lines[1], "prepare()") || !strings.Contains(lines[2], "#8") {
 		t.Errorf("%q", lines)
+	}
+}
+
+// TestWhichRun stays with a run as long as its server is there, or something of it is open.
+func TestWhichRun(t *testing.T) {
+	f := &fakeSource{runs: []journal.Run{aRun()}}
+	p := polls(f)
+	shown := func(opened int64) string {
+		t.Helper()
+		for range seldom - 1 {
+			p.poll(t.Context(), opened)
+		}
+		return p.poll(t.Context(), opened).run.ID
+	}
+	shown(0)
+	newer := aRun()
+	newer.ID = "ZZZZZZZZZ2"
+	f.change(func() { f.runs = []journal.Run{newer, aRun()} })
+	if got := shown(0); got != aRun().ID {
+		t.Errorf("%s is shown while the other goes on", got)
+	}
+	f.change(func() { f.runs[1].Alive = false })
+	if got := shown(9); got != aRun().ID {
+		t.Errorf("%s is shown while one reads in the other", got)
+	}
+	if got := shown(0); got != newer.ID {
+		t.Errorf("%s is shown once the other has ended", got)
 	}
 }
 

@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -27,9 +28,7 @@ type screen struct {
 	width   int    // columns
 	height  int    // lines
 
-	wanted string // the run that is asked for; "" is the newest
-	chosen bool   // its reader asked for it
-	all    bool   // executions that are no trials are shown as well
+	all bool // executions that are no trials are shown as well
 
 	experiments []experiment
 	trials      bool // the tree has trials only
@@ -47,39 +46,21 @@ type screen struct {
 
 func newScreen(options Options) *screen {
 	home, _ := os.UserHomeDir() // paths are whole without it
-	return &screen{path: options.Path, home: home, wanted: options.Run, chosen: options.Run != "", width: 80, height: 24, follow: true}
+	return &screen{path: options.Path, home: home, width: 80, height: 24, follow: true}
 }
 
-// ask is what is to be looked at.
-func (s *screen) ask() ask { return ask{s.wanted, s.opened} }
-
-// take takes in what a look at the journal found, and reports whether to look again at
-// once: it was of what nobody watches any more.
-func (s *screen) take(p picture) (again bool) {
-	if p.ask != s.ask() {
-		return true
+// take takes in what a look at the journal found.
+func (s *screen) take(p picture) {
+	old := s.picture.run
+	switch {
+	case p.problem != nil:
+		s.picture.at, s.picture.problem = p.at, p.problem
+		return
+	case old != nil && old.ID != p.run.ID: // nothing of it is in the other one
+		s.all, s.selected, s.opened, s.top, s.scroll, s.follow, s.filter = false, 0, 0, 0, 0, true, ""
 	}
-	if p.problem != nil {
-		if p.waiting() && s.picture.run != nil {
-			s.wanted, s.chosen = "", false // it is gone; what comes in its place is shown
-		}
-		s.picture.at, s.picture.runs, s.picture.problem = p.at, p.runs, p.problem
-		return false
-	}
-	if old := s.picture.run; old != nil && old.ID != p.run.ID {
-		s.forget()
-	}
-	s.wanted = p.run.ID // whatever starts later, this one stays
 	s.picture = p
 	s.plant()
-	return false
-}
-
-// forget drops what belongs to the run that was shown.
-func (s *screen) forget() {
-	s.picture = picture{at: s.picture.at, runs: s.picture.runs}
-	s.rows, s.experiments, s.trials = nil, nil, false
-	s.selected, s.opened, s.top, s.scroll, s.follow, s.filter = 0, 0, 0, 0, true, ""
 }
 
 // plant makes the rows anew and keeps the selection on what it was on.
@@ -325,7 +306,7 @@ func (s *screen) nothing(width int) []string {
 	text := "Reading the journal …"
 	switch p := &s.picture; {
 	case isAbsent(p.problem):
-		text = p.problem.Error() + "\n\nr goes through the runs, q quits."
+		text = p.problem.Error() + "\n\nq quits."
 	case p.waiting():
 		text = "No server has written to the journal yet. This waits for one.\n\nJournal: " + s.path +
 			"\n\nA server that is told another one with --journal writes there."
@@ -341,33 +322,20 @@ func (s *screen) footer() string {
 	switch {
 	case s.typing:
 		return "/" + s.filter + "▏" + s.styles.quiet.Render("  enter keeps the filter, esc drops it")
-	case p.run != nil && p.waiting():
-		return s.styles.bad.Render("The journal was taken away. This waits for a new one.")
 	case p.run != nil && isAbsent(p.problem):
-		return s.styles.bad.Render("This run is no more in the journal.") + s.styles.quiet.Render("  r runs  q quit")
+		return s.styles.bad.Render("This run is no more in the journal.") + s.styles.quiet.Render("  q quit")
+	case errors.Is(p.problem, errGone):
+		return s.styles.bad.Render("The journal was removed or replaced. Start watch again.") + s.styles.quiet.Render("  q quit")
 	case p.run != nil && p.problem != nil:
 		return s.styles.bad.Render("The journal can't be read: " + firstLine(p.problem.Error()))
 	case s.help || s.opened != 0:
 		return s.styles.quiet.Render("↑↓ scroll  esc back  q quit")
 	}
-	keys := "? help  q quit  ↑↓ enter / f b a r"
+	keys := "? help  q quit  ↑↓ enter / f b a"
 	if s.follow {
 		keys = "following  " + keys
 	}
-	if r := s.newer(); r != nil && !s.chosen {
-		return s.styles.busy.Render("newer run: "+clean(r.ID)+" (r)") + "  " + s.styles.quiet.Render(keys)
-	}
 	return s.styles.quiet.Render(keys)
-}
-
-// newer returns the newest run when it lives and is another than the one that is
-// shown.
-func (s *screen) newer() *journal.Run {
-	p := &s.picture
-	if p.run == nil || len(p.runs) == 0 || p.runs[0].ID == p.run.ID || !p.runs[0].Alive || !p.runs[0].Started.After(p.run.Started) {
-		return nil
-	}
-	return &p.runs[0]
 }
 
 // helpText is what the help says.
@@ -378,7 +346,6 @@ enter      open the selected one, close it again
 f          follow the newest
 b          go to the best trial
 a          all executions, or trials only
-r R        the next run, the one before: the newest comes first
 esc        one step back
 q ctrl-c   quit; the server goes on
 

@@ -20,7 +20,7 @@ var renew = flag.Bool("update", false, "rewrite what is expected in testdata")
 
 // shows makes a screen of a size that has seen a picture.
 func shows(p picture, width, height int) *screen {
-	s := newScreen(Options{Path: "/home/ada/.local/share/understudy/journal.db", Run: p.ask.run})
+	s := newScreen(Options{Path: "/home/ada/.local/share/understudy/journal.db"})
 	s.width, s.height = width, height
 	s.take(p)
 	return s
@@ -76,8 +76,6 @@ func killed() picture {
 func TestViews(t *testing.T) {
 	ended := aPicture()
 	ended.run.Alive, ended.run.Ended, ended.pulses = false, noon.Add(-time.Minute), nil
-	newer := aPicture()
-	newer.runs = append([]journal.Run{{ID: "ZZZZZZZZZ2", Started: noon, Alive: true}}, newer.runs...)
 	crowd := aPicture()
 	for i := range 8 {
 		p := somePulses()[0]
@@ -97,7 +95,6 @@ func TestViews(t *testing.T) {
 		{"states_80", states(), 80, 34, ""},
 		{"killed_160", killed(), 160, 20, ""},
 		{"ended_80", ended, 80, 24, ""},
-		{"newer_80", newer, 80, 12, ""},
 		{"crowd_100", crowd, 100, 30, ""},
 		{"waiting_60", picture{at: noon, problem: errNothing}, 60, 12, ""},
 		{"problem_60", picture{at: noon, problem: fmt.Errorf("the disk is gone")}, 60, 6, ""},
@@ -117,8 +114,8 @@ func TestDetails(t *testing.T) {
 	for _, size := range [][2]int{{120, 40}, {50, 44}} {
 		s := shows(aPicture(), size[0], size[1])
 		press(s, "b")
-		if press(s, "enter"); s.ask().opened != 5 {
-			t.Fatalf("enter opens %d, not 5", s.ask().opened)
+		if press(s, "enter"); s.opened != 5 {
+			t.Fatalf("enter opens %d, not 5", s.opened)
 		}
 		e := *s.picture.find(5)
 		e.Detail = &journal.Detail{
@@ -128,7 +125,7 @@ func TestDetails(t *testing.T) {
 			Artifacts: []journal.Artifact{{Artifact: sessions.Artifact{Name: "scores", Path: "/w/scores.csv"}}},
 		}
 		p := aPicture()
-		p.ask, p.opened = s.ask(), &e
+		p.opened = &e
 		s.take(p)
 		expect(t, fmt.Sprintf("detail_%d", size[0]), s.view())
 	}
@@ -141,7 +138,7 @@ func TestEverySize(t *testing.T) {
 		many.executions = append(many.executions, execution(id, id-1, first, int(id), "x = '日本語'", sessions.StatusOK), execution(id+1000, id-1, first, int(id)+1000, "y", sessions.StatusError))
 	}
 	for _, u := range []picture{aPicture(), many, killed(), {at: noon, problem: errNothing}} {
-		for _, keys := range [][]string{nil, {"enter"}, {"?"}, {"r"}, {"/", "x"}, {"b", "enter"}} {
+		for _, keys := range [][]string{nil, {"enter"}, {"?"}, {"/", "x"}, {"b", "enter"}} {
 			s := shows(u, 80, 24)
 			s.styles = newStyles(true)
 			for _, key := range keys {
@@ -209,25 +206,6 @@ func TestRoomForWhatRuns(t *testing.T) {
 		if !strings.Contains(view, want) {
 			t.Errorf("%s is not seen:\n%s", want, view)
 		}
-	}
-}
-
-// TestNewerRun is told as long as the reader does not know of it and it lives.
-func TestNewerRun(t *testing.T) {
-	told := func(s *screen) bool { return strings.Contains(s.footer(), "ZZZZZZZZZ2") }
-	u := aPicture()
-	u.runs = append([]journal.Run{{ID: "ZZZZZZZZZ2", Started: noon, Alive: true}}, u.runs...)
-	s := shows(u, 80, 24)
-	if !told(s) {
-		t.Error("a newer run is not told of")
-	}
-	u.ask.run = u.run.ID
-	if told(shows(u, 80, 24)) {
-		t.Error("it is told of who asked for this run")
-	}
-	u.ask.run, u.runs[0].Alive = "", false
-	if told(shows(u, 80, 24)) {
-		t.Error("one that has ended is told of")
 	}
 }
 

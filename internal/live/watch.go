@@ -45,7 +45,7 @@ func Watch(ctx context.Context, options Options, t Terminal) error {
 // Snapshot writes how things stand, without colours.
 func Snapshot(ctx context.Context, options Options, out io.Writer) error {
 	look := &poller{options: options}
-	p := look.poll(ctx, ask{run: options.Run})
+	p := look.poll(ctx, 0)
 	if err := errors.Join(p.problem, look.close()); err != nil {
 		if p.waiting() {
 			return fmt.Errorf("there is no run in the journal %s yet: start a server, or name another journal with --journal", options.Path)
@@ -67,6 +67,7 @@ type model struct {
 	// At most one look goes on, and of the pauses between them only the last begun one
 	// ends in a look.
 	looking bool
+	asked   int64 // the execution that it asks for
 	pauses  int
 }
 
@@ -91,16 +92,17 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			m.screen.styles = newStyles(msg.IsDark())
 		}
 	case tea.KeyPressMsg:
-		before := m.screen.ask()
+		before := m.screen.opened
 		if m.screen.press(msg.String(), msg.Text) {
 			return m, tea.Quit
 		}
-		if m.screen.ask() != before {
+		if m.screen.opened != before {
 			return m, m.look()
 		}
 	case picture:
 		m.looking = false
-		if m.screen.take(msg) {
+		m.screen.take(msg)
+		if m.asked != m.screen.opened { // it was of what nobody watches any more
 			return m, m.look()
 		}
 		m.pauses++
@@ -129,8 +131,9 @@ func (m *model) look() tea.Cmd {
 	}
 	m.looking = true
 	m.pauses++
-	asked := m.screen.ask()
-	return func() tea.Msg { return m.poller.poll(m.ctx, asked) }
+	opened := m.screen.opened
+	m.asked = opened
+	return func() tea.Msg { return m.poller.poll(m.ctx, opened) }
 }
 
 // press does what a key asks for and reports whether that is to quit. Keys are named as
@@ -149,10 +152,6 @@ func (s *screen) press(key, text string) (quit bool) {
 	switch key {
 	case "?":
 		s.help, s.scroll = true, 0
-	case "r":
-		s.choose(1)
-	case "R":
-		s.choose(-1)
 	case "a":
 		s.all = !s.all
 		s.plant()
@@ -201,28 +200,6 @@ func (s *screen) write(key, text string) {
 		s.filter += clean(text)
 	}
 	s.plant()
-}
-
-// choose shows the next of the runs, or the one before. A run that is newer than the
-// one that was found at first comes before any other.
-func (s *screen) choose(by int) {
-	all := s.picture.runs
-	if len(all) == 0 {
-		return
-	}
-	at := -by
-	for i := range all {
-		if s.picture.run != nil && all[i].ID == s.picture.run.ID {
-			at = i
-		}
-	}
-	if newest := s.newer(); newest != nil && !s.chosen {
-		at, by = 0, 0
-	}
-	s.wanted, s.chosen = all[(at+by+len(all))%len(all)].ID, true
-	if s.picture.run == nil || s.picture.run.ID != s.wanted {
-		s.forget()
-	}
 }
 
 // best selects the best trial of the experiment at hand, whatever is filtered away.

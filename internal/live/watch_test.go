@@ -77,9 +77,9 @@ func TestUpdates(t *testing.T) {
 	}
 	pauses := m.pauses
 	m.Update(m.screen.styles) // nothing that is known
-	_, now := m.Update(tea.KeyPressMsg{Code: 'r', Text: "r"})
+	_, now := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
 	if now == nil || !m.looking {
-		t.Fatal("another run is not looked at at once")
+		t.Fatal("what is opened is not looked at at once")
 	}
 	if _, cmd := m.Update(pauseMsg(pauses)); cmd != nil {
 		t.Error("a pause that is out of date makes for a look")

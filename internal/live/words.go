@@ -1,14 +1,13 @@
 package live
 
 import (
-	"fmt"
-	"math"
 	"strconv"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -22,7 +21,7 @@ func shortID(id string) string {
 	return clean(short)
 }
 
-func place(p sessions.Place) string {
+func place(p sessions.StateRef) string {
 	return shortID(p.InterpreterID) + "@" + strconv.Itoa(p.Execution)
 }
 
@@ -34,28 +33,12 @@ func name(e *journal.Execution) string {
 	return place(e.Place)
 }
 
-// span is a duration in few words.
-func span(d time.Duration) string {
-	switch d = max(d, 0); {
-	case d < 100*time.Millisecond:
-		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
-	case d < 10*time.Second:
-		return strconv.FormatFloat(math.Floor(d.Seconds()*10)/10, 'f', 1, 64) + " s"
-	case d < time.Minute:
-		return strconv.Itoa(int(d.Seconds())) + " s"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
-	default:
-		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-}
-
 // elapsed is a duration that grows, in whole seconds.
 func elapsed(d time.Duration) string {
 	if d < time.Minute {
 		return strconv.Itoa(max(0, int(d.Seconds()))) + " s"
 	}
-	return span(d)
+	return phrase.Short(d)
 }
 
 func memory(bytes uint64) string {

@@ -49,6 +49,22 @@ func longDuration(d time.Duration) string {
 	return Count(int(d.Round(time.Second)/time.Second), "second")
 }
 
+// Short writes a time in few characters, as "12 ms", "3.2 s" or "6 min 05 s".
+func Short(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < 100*time.Millisecond:
+		return strconv.FormatInt(d.Milliseconds(), 10) + " ms"
+	case d < 10*time.Second:
+		return strconv.FormatFloat(math.Floor(d.Seconds()*10)/10, 'f', 1, 64) + " s"
+	case d < time.Minute:
+		return strconv.Itoa(int(d.Seconds())) + " s"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %02d s", int(d.Minutes()), int(d.Seconds())%60)
+	default:
+		return fmt.Sprintf("%d h %02d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+}
+
 // Count writes a number of things, as "1 call" or "2 calls".
 func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, plural(n == 1, noun))

@@ -40,6 +40,17 @@ func TestDuration(t *testing.T) {
 	}
 }
 
+func TestShort(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 ms", 99 * time.Millisecond: "99 ms", 150 * time.Millisecond: "0.1 s", 9999 * time.Millisecond: "9.9 s",
+		12 * time.Second: "12 s", 125 * time.Second: "2 min 05 s", 61 * time.Minute: "1 h 01 min",
+	} {
+		if got := Short(d); got != want {
+			t.Errorf("%v: %q, want %q", d, got, want)
+		}
+	}
+}
+
 func TestSize(t *testing.T) {
 	for bytes, want := range map[int64]string{
 		0: "0 bytes", 999: "999 bytes", 4096: "4 KiB", 10e6: "10 MB", 10e9: "10 GB", 1 << 30: "1.0 GiB",

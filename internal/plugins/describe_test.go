@@ -129,6 +129,15 @@ func TestInputSchemaIsOne(t *testing.T) {
 	}
 }
 
+// TestPlainTags: they say what a value is anyway, or make it that.
+func TestPlainTags(t *testing.T) {
+	p := describe("p", "p.yaml", []byte(head+"configuration: !!map {a: {default: !!seq [!!str 9, !!int 9, !!float 9, !!bool true, !!null ~, !!timestamp 2027-01-31]}}\n"))
+	want := map[string]any{"a": []any{"9", json.Number("9"), json.Number("9.0"), true, nil, "2027-01-31"}}
+	if diff := cmp.Diff(want, p.Configuration); diff != "" || p.Reason() != "" {
+		t.Errorf("%s %s", p.Reason(), diff)
+	}
+}
+
 const head = "name: p\ndescription: d\n"
 
 // TestFaults: every mistake is told with its file, line and what to do.
@@ -162,13 +171,14 @@ func TestFaults(t *testing.T) {
 		"a long text":       {"name: p\ndescription: " + strings.Repeat("d", 4001), "p.yaml:2: description has 4001 characters; at most 4000 are taken"},
 		"many":              {head + "examples: [" + strings.Repeat("a,", 21) + "]\n", "p.yaml:3: examples has 21 items; at most 20 are taken"},
 		"an anchor":         {head + "returns: &r []\nparameters: *r\n", "p.yaml:3: anchors and aliases are not taken; write the value again; p.yaml:4: anchors and aliases are not taken; write the value again"},
-		"a merge":           {head + "<<: {a: 1}\n", "p.yaml:3: merge keys (<<) are not taken; write the values again"},
+		"a merge":           {head + "<<: {a: 1}\n", "p.yaml:3: a key must be a text; put it in quotes"},
 		"a number as key":   {head + "configuration: {1: {default: 1}}\n", "p.yaml:3: configuration: a key must be a text; put it in quotes"},
 		"a tag":             {head + "configuration: {a: {default: !!python/object:os.system x}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
 		"bytes":             {head + "configuration: {a: {default: !!binary aGk=}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
 		"a set":             {head + "configuration: {a: {default: !!set {x: }}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
 		"infinity":          {head + "configuration: {a: {default: .inf}}\n", "p.yaml:3: configuration.a.default: it is no number that JSON has"},
-		"a huge number":     {head + "configuration: {a: {default: !!int 99999999999999999999}}\n", "p.yaml:3: configuration.a.default: it is too large for a number; put it in quotes"},
+		"a tagged mapping":  {head + "configuration: {a: {default: !!str {x: 1}}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
+		"a huge number":     {head + "configuration: {a: {default: !!int 9.5}}\n", "p.yaml:3: configuration.a.default: it can't be read"},
 		"a keyword":         {head + "parameters: [{name: lambda, type: int}]\n", `p.yaml:3: parameters[0].name: "lambda" is a word of Python's; choose another name`},
 		"no identifier":     {head + "parameters: [{name: a-b, type: int}]\n", `p.yaml:3: parameters[0].name: "a-b" is no name for a parameter: it must be ` + identifierWords},
 		"a private name":    {head + "parameters: [{name: _a, type: int}]\n", `p.yaml:3: parameters[0].name: "_a" is no name for a parameter: it must be ` + identifierWords},

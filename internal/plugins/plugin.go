@@ -72,7 +72,10 @@ func describe(name, file string, text []byte) Plugin {
 		faults = t.decode(&d)
 	}
 	if len(faults) == 0 {
-		faults = append(t.checkNamed(name, d.Name), t.check(&d)...)
+		faults = t.check(&d)
+		if d.Name != name {
+			faults = append(faults, faultf(t.lines["name"], "name is %q, and the file is %s.yaml; they must be the same", clip(d.Name), name))
+		}
 	}
 	if err := checkName(name); err != nil {
 		p.breaks(filepath.Base(file) + ": " + err.Error())
@@ -107,13 +110,6 @@ func (t tree) decode(d *document) []fault {
 		return []fault{{0, "it can't be read: " + err.Error()}}
 	}
 	return nil
-}
-
-func (t tree) checkNamed(want, name string) []fault {
-	if name == want {
-		return nil
-	}
-	return []fault{faultf(t.lines["name"], "name is %q, and the file is %s.yaml; they must be the same", clip(name), want)}
 }
 
 func (p *Plugin) fill(d document) {

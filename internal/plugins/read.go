@@ -23,16 +23,9 @@ const (
 	mostPlugins = 200
 )
 
-// stamp is what tells that a file has changed.
-type stamp struct {
-	size     int64
-	modified time.Time
-	mode     fs.FileMode
-}
-
 // listing is the state of a directory: its *.yaml and *.py by name, and those of
 // packages in it, as "package/module.py".
-type listing map[string]stamp
+type listing map[string]fs.FileInfo
 
 // list looks at the directory. Hidden files are none of ours: editors leave such.
 func list(dir string) (listing, error) {
@@ -58,11 +51,30 @@ func list(dir string) (listing, error) {
 func (l listing) add(dir, name string) {
 	path := filepath.Join(dir, name)
 	info, err := os.Stat(path)
-	if err == nil {
-		l[name] = stamp{info.Size(), info.ModTime(), info.Mode()}
-	} else if _, gone := os.Lstat(path); gone == nil { // there, but can't be looked at
-		l[name] = stamp{}
+	if err != nil { // it may be a link to nothing
+		info, err = os.Lstat(path)
 	}
+	if err == nil {
+		l[name] = info
+	}
+}
+
+// same reports whether no file has changed, as far as that can be told without reading.
+func (l listing) same(before listing) bool {
+	return maps.EqualFunc(l, before, func(a, b fs.FileInfo) bool {
+		return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
+	})
+}
+
+// fresh reports whether a file was written so lately that it may change again within what
+// its time can tell.
+func (l listing) fresh(now time.Time) bool {
+	for _, info := range l {
+		if now.Sub(info.ModTime()).Abs() < 2*time.Second {
+			return true
+		}
+	}
+	return false
 }
 
 // mostModules bounds what is looked at in one package.
@@ -93,19 +105,20 @@ func (l listing) addPackage(dir, name string) {
 	})
 }
 
-// fresh reports whether a file was written so lately that it may be half of
-// itself, or may change again within what its time can tell.
-func (l listing) fresh(now time.Time) bool {
-	for _, s := range l {
-		if age := now.Sub(s.modified); age > -settling && age < settling {
-			return true
+// helperDigest is of all modules that plugins may import from their directory: which
+// imports which is not known here.
+func helperDigest(dir string, files listing) string {
+	hash := sha256.New()
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		name, isPython := strings.CutSuffix(file, ".py")
+		if _, isPlugin := files[name+".yaml"]; isPython && !isPlugin {
+			text, err := readText(filepath.Join(dir, file))
+			fmt.Fprintf(hash, "%q %v %d\n", file, err, len(text))
+			hash.Write(text)
 		}
 	}
-	return false
+	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
-
-// settling is how long a file counts as being written after its last change.
-const settling = 2 * time.Second
 
 // read reads the plugins that the listing names, in the order of their names.
 func read(dir string, files listing) []Plugin {
@@ -199,22 +212,6 @@ func unreadable(err error) error {
 		err = path.Err
 	}
 	return fmt.Errorf("it can't be read: %w", err)
-}
-
-// helperDigest is of all modules that plugins may import from their directory:
-// which imports which is not known here.
-func helperDigest(dir string, files listing) string {
-	hash := sha256.New()
-	for _, file := range slices.Sorted(maps.Keys(files)) {
-		name, isPython := strings.CutSuffix(file, ".py")
-		if _, plugin := files[name+".yaml"]; !isPython || plugin {
-			continue
-		}
-		text, err := readText(filepath.Join(dir, file))
-		fmt.Fprintf(hash, "%q %v %d\n", file, err, len(text))
-		hash.Write(text)
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
 // digest is another one for every other plugin.

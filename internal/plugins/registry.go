@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,8 +33,8 @@ type Registry struct {
 	set     Set
 	faults  map[string]string // by version: why a plugin can't be loaded, "" where it can
 	files   listing
-	looked  time.Time
 	again   bool // files were fresh when they were read
+	looked  time.Time
 	failure string
 }
 
@@ -62,7 +61,7 @@ func Open(dir string, o Options) (*Registry, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &Registry{dir: dir, options: o, faults: map[string]string{}}
-	if _, err := list(dir); err != nil {
+	if _, err := os.ReadDir(dir); err != nil {
 		return nil, fmt.Errorf("plugins: %w", err)
 	}
 	r.look(time.Now())
@@ -104,16 +103,14 @@ func (r *Registry) look(now time.Time) (changed bool) {
 		return false
 	}
 	r.failure = ""
-	if !r.again && r.set.Revision > 0 && maps.Equal(files, r.files) {
+	if !r.again && r.set.Revision > 0 && files.same(r.files) {
 		return false
 	}
+	r.files, r.again = files, files.fresh(now)
 	all := read(r.dir, files)
-	r.again = files.fresh(now)
 	for i := range all {
 		all[i].suffer(r.faults[all[i].Version])
 	}
-	r.keepHalfWritten(all, files, now)
-	r.files = files
 	return r.replace(all)
 }
 
@@ -157,17 +154,6 @@ func (r *Registry) judge(p Plugin, problem string) (changed bool) {
 		}
 	}
 	return r.replace(all)
-}
-
-// keepHalfWritten keeps the former reading of what worked and is broken now, as
-// long as its files are being written.
-func (r *Registry) keepHalfWritten(all []Plugin, files listing, now time.Time) {
-	for i, p := range all {
-		pair := listing{p.Name + ".yaml": files[p.Name+".yaml"], p.Name + ".py": files[p.Name+".py"]}
-		if before, found := r.set.named(p.Name); found && p.State == Broken && before.State != Broken && pair.fresh(now) {
-			all[i] = before
-		}
-	}
 }
 
 // tell logs how the plugins differ from those before.

@@ -277,20 +277,6 @@ func TestHelpersAreWatched(t *testing.T) {
 	}
 }
 
-// TestHalfWritten: what is being written and does not hold together yet leaves
-// the plugin as it was; what stays broken is told.
-func TestHalfWritten(t *testing.T) {
-	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
-	l.logged()
-	written := l.put("a.yaml", "name: a\n", 0)
-	l.expect(l.at(written), 1, "", "a ready")
-	l.put("a.yaml", "name: a\n", time.Minute) // a minute later
-	l.expect(l.later(), 2, "level=ERROR msg=\"plugin is broken\" plugin=a reason=\"a.yaml:1: it has no description\"\n", "a broken a.yaml:1: it has no description")
-	// The repair counts at once.
-	l.put("a.yaml", yamlOf("a"), 0)
-	l.expect(l.later(), 3, "level=INFO msg=\"plugin changed\" plugin=a state=ready\n", "a ready")
-}
-
 // TestFreshFileIsReadAgain: two changes may have one time and one size.
 func TestFreshFileIsReadAgain(t *testing.T) {
 	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
@@ -306,6 +292,23 @@ func TestFreshFileIsReadAgain(t *testing.T) {
 	}
 	if set := l.later(); set.Plugins[0].Source != "3" {
 		t.Errorf("the source is %q", set.Plugins[0].Source)
+	}
+}
+
+// TestSettledFilesAreNotRead: calls would wait for it.
+func TestSettledFilesAreNotRead(t *testing.T) {
+	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
+	path := filepath.Join(l.dir, "a.py")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.put("a.py", "2", time.Hour)
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if set := l.later(); set.Plugins[0].Source != "1" {
+		t.Error("the files were read")
 	}
 }
 

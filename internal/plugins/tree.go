@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -83,6 +85,9 @@ func (r *treeReader) fault(node *yaml.Node, format string, args ...any) {
 	r.faults = append(r.faults, faultf(node.Line, format, args...))
 }
 
+// scalarTags are those of what plugins may hold. Values without a tag have them too.
+var scalarTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp"}
+
 func (r *treeReader) read(node *yaml.Node, path string, depth int) any {
 	r.lines[path] = node.Line
 	switch {
@@ -98,10 +103,10 @@ func (r *treeReader) read(node *yaml.Node, path string, depth int) any {
 			list[i] = r.read(item, at(path, i), depth+1)
 		}
 		return list
-	case node.Kind == yaml.ScalarNode:
+	case node.Kind == yaml.ScalarNode && slices.Contains(scalarTags, node.ShortTag()):
 		return r.scalar(node, path)
-	default:
-		r.tagFault(node, path, node.Tag)
+	default: // it may be a secret that begins with !
+		r.fault(node, "%sits tag is not taken; put a text that begins with ! in quotes", of(path))
 	}
 	return nil
 }
@@ -110,10 +115,6 @@ func (r *treeReader) mapping(node *yaml.Node, path string, depth int) any {
 	object := make(map[string]any, len(node.Content)/2)
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		key, value := node.Content[i], node.Content[i+1]
-		if key.ShortTag() == "!!merge" {
-			r.fault(key, "%smerge keys (<<) are not taken; write the values again", of(path))
-			continue
-		}
 		if key.Kind != yaml.ScalarNode || key.ShortTag() != "!!str" || key.Anchor != "" {
 			r.fault(key, "%sa key must be a text; put it in quotes", of(path))
 			continue
@@ -130,63 +131,24 @@ func (r *treeReader) mapping(node *yaml.Node, path string, depth int) any {
 }
 
 func (r *treeReader) scalar(node *yaml.Node, path string) any {
-	switch tag := node.ShortTag(); tag {
-	case "!!null":
+	var value any
+	if err := node.Decode(&value); err != nil { // whose text may be a secret
+		r.fault(node, "%sit can't be read", of(path))
 		return nil
-	case "!!str", "!!timestamp": // a date is for Python to read
+	}
+	switch v := value.(type) {
+	case int, int64, uint64:
+		return json.Number(fmt.Sprint(v))
+	case float64:
+		if math.IsInf(v, 0) || math.IsNaN(v) {
+			r.fault(node, "%sit is no number that JSON has", of(path))
+			return nil
+		}
+		return decimal(v)
+	case time.Time: // a date is for Python to read
 		return node.Value
-	case "!!bool":
-		var b bool
-		if err := node.Decode(&b); err == nil {
-			return b
-		}
-	case "!!int":
-		if number, ok := integer(node); ok {
-			return number
-		}
-		r.fault(node, "%s%s is too large for a number; put it in quotes", of(path), valueAt(path, node))
-		return nil
-	case "!!float":
-		var f float64
-		if err := node.Decode(&f); err == nil && !math.IsInf(f, 0) && !math.IsNaN(f) {
-			return decimal(f)
-		}
-		r.fault(node, "%s%s is no number that JSON has", of(path), valueAt(path, node))
-		return nil
-	default:
-		r.tagFault(node, path, tag)
-		return nil
 	}
-	r.fault(node, "%s%s can't be read", of(path), valueAt(path, node))
-	return nil
-}
-
-func (r *treeReader) tagFault(node *yaml.Node, path, tag string) {
-	if private(path) { // it may be a text that begins with !
-		r.fault(node, "%sits tag is not taken; put a text that begins with ! in quotes", of(path))
-		return
-	}
-	r.fault(node, "%sthe tag %s is not taken", of(path), clip(tag))
-}
-
-// valueAt is what a message calls the value of a node.
-func valueAt(path string, node *yaml.Node) string {
-	if private(path) {
-		return "it"
-	}
-	return clip(node.Value)
-}
-
-func integer(node *yaml.Node) (json.Number, bool) {
-	var signed int64
-	if node.Decode(&signed) == nil {
-		return json.Number(strconv.FormatInt(signed, 10)), true
-	}
-	var unsigned uint64
-	if node.Decode(&unsigned) == nil {
-		return json.Number(strconv.FormatUint(unsigned, 10)), true
-	}
-	return "", false
+	return value
 }
 
 // decimal writes a number so that it stays a float in Python: 3.0, not 3.

@@ -16,9 +16,7 @@ import (
 // validate holds the tree against document, by its tags, and says in plain words, with
 // lines, what does not fit.
 func (t tree) validate() []fault {
-	faults := t.fit("", t.value, reflect.TypeFor[document](), nil)
-	slices.SortStableFunc(faults, func(a, b fault) int { return cmp.Or(a.line-b.line, strings.Compare(a.text, b.text)) })
-	return faults
+	return t.fit("", t.value, reflect.TypeFor[document](), nil)
 }
 
 // fit holds a value against a type of document's and the rules in its field's tag.

@@ -28,8 +28,6 @@ type Options struct {
 	Refusal string
 	// Writable are the directories in which code that runs behind a sandbox may write.
 	Writable []string
-	// Getenv reads the environment; nil means os.Getenv.
-	Getenv func(name string) string
 }
 
 // Python is an interpreter that was run and can be used.
@@ -90,7 +88,7 @@ func Find(ctx context.Context, options Options) (*Found, error) {
 	if options.Python != "" {
 		return Named(ctx, "--python", options.Python)
 	}
-	candidates := slices.Concat(active(options), projects(options), prepared(options.DataDir), onPath())
+	candidates := slices.Concat(active(), projects(options), prepared(options.DataDir), onPath())
 	for i := range candidates {
 		if c := &candidates[i]; c.reason == "" && options.Refusal != "" && passesThrough(c.path, options.Writable) {
 			c.reason, c.usual = options.Refusal, false
@@ -167,17 +165,13 @@ func (e *NotFoundError) Error() string {
 }
 
 // active lists the environments that are active where this process was started.
-func active(options Options) []candidate {
-	getenv := options.Getenv
-	if getenv == nil {
-		getenv = os.Getenv
-	}
+func active() []candidate {
 	var list []candidate
-	if prefix := getenv("VIRTUAL_ENV"); prefix != "" {
+	if prefix := os.Getenv("VIRTUAL_ENV"); prefix != "" {
 		list = append(list, candidate{path: interpreter(prefix), why: whyVenv, environment: prefix})
 	}
-	if prefix := getenv("CONDA_PREFIX"); prefix != "" {
-		list = append(list, conda(prefix, getenv("CONDA_DEFAULT_ENV")))
+	if prefix := os.Getenv("CONDA_PREFIX"); prefix != "" {
+		list = append(list, conda(prefix, os.Getenv("CONDA_DEFAULT_ENV")))
 	}
 	return list
 }

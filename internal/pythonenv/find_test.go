@@ -47,8 +47,12 @@ func says(version, usable, executable string) string {
 	return "printf '%s\\n' " + strings.Join([]string{version, usable, executable, executable}, " ")
 }
 
-func environ(pairs map[string]string) func(string) string {
-	return func(name string) string { return pairs[name] }
+// activate has the environments of these variables active, and no others.
+func activate(t *testing.T, pairs map[string]string) {
+	t.Helper()
+	for _, name := range []string{"VIRTUAL_ENV", "CONDA_PREFIX", "CONDA_DEFAULT_ENV"} {
+		t.Setenv(name, pairs[name])
+	}
 }
 
 func TestAskedPythonOrNone(t *testing.T) {
@@ -111,7 +115,8 @@ func TestOrder(t *testing.T) {
 		{"PATH last", nil, filepath.Join(root, "empty"), "/path/python"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			found, err := Find(t.Context(), Options{DataDir: test.dataDir, Getenv: environ(test.env)})
+			activate(t, test.env)
+			found, err := Find(t.Context(), Options{DataDir: test.dataDir})
 			if err != nil || found.Path != test.want {
 				t.Errorf("found %+v, %v; want %s", found, err, test.want)
 			}
@@ -128,10 +133,8 @@ func TestPassedOverWithReasons(t *testing.T) {
 	script(t, filepath.Join(path, "python3.12"), says("3.12.1", "True", "/new/python"))
 	t.Setenv("PATH", path+string(os.PathListSeparator)+"/usr/bin"+string(os.PathListSeparator)+"/bin")
 
-	found, err := Find(t.Context(), Options{
-		DataDir: filepath.Join(root, "data"),
-		Getenv:  environ(map[string]string{"VIRTUAL_ENV": filepath.Join(root, "gone")}),
-	})
+	activate(t, map[string]string{"VIRTUAL_ENV": filepath.Join(root, "gone")})
+	found, err := Find(t.Context(), Options{DataDir: filepath.Join(root, "data")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +154,8 @@ func TestPassedOverWithReasons(t *testing.T) {
 func TestNoneFound(t *testing.T) {
 	empty := t.TempDir()
 	t.Setenv("PATH", empty)
-	_, err := Find(t.Context(), Options{DataDir: empty, Getenv: environ(map[string]string{"VIRTUAL_ENV": "/nowhere"})})
+	activate(t, map[string]string{"VIRTUAL_ENV": "/nowhere"})
+	_, err := Find(t.Context(), Options{DataDir: empty})
 	var missing *NotFoundError
 	if !errors.As(err, &missing) || len(missing.Passed) != 1 || !strings.Contains(err.Error(), "--python") {
 		t.Errorf("got %v", err)

@@ -5,7 +5,7 @@ import "context"
 // Package is a Python library that agents are told of.
 type Package struct {
 	Name   string // of the distribution, as "scikit-learn"
-	Module string // as "sklearn"
+	Module string // what of it is imported, as "sklearn"
 	// Without says what is lost without it.
 	Without string
 	// Battery is true for what setup --minimal leaves out.
@@ -17,7 +17,7 @@ var Packages = []Package{
 	{"numpy", "numpy", "arrays are not available to code", false},
 	{"pandas", "pandas", "data frames are not available to code", false},
 	{"scipy", "scipy", "scientific functions are not available to code", false},
-	{"matplotlib", "matplotlib", "figures are not captured", false},
+	{"matplotlib", "matplotlib.pyplot", "figures are not captured", false},
 	{"seaborn", "seaborn", "statistical plots are not available to code", false},
 	{"plotly", "plotly", "plotly is not available to code", false},
 	{"scikit-learn", "sklearn", "machine learning is not available to code", false},

@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // PrepareOptions say what to prepare, and from what.
@@ -20,11 +25,8 @@ type PrepareOptions struct {
 	// Only names the libraries of Lock to install, with what they need; nil: all.
 	// An environment that has more keeps it.
 	Only []string
-	// Progress takes lines for the user.
+	// Progress takes lines for the user, those of the installer among them.
 	Progress io.Writer
-	// Terminal is true where Progress shows them to a person, who also sees what
-	// is being downloaded.
-	Terminal bool
 }
 
 // Prepared is the environment that Prepare leaves.
@@ -49,20 +51,37 @@ func Prepare(ctx context.Context, options PrepareOptions) (*Prepared, error) {
 		return nil, err
 	}
 	defer unlock()
-	m := &maker{
-		PrepareOptions: options, directory: environmentDir(options.DataDir),
-		report: &report{to: options.Progress, terminal: options.Terminal},
-	}
-	defer m.report.clear()
+	m := &maker{PrepareOptions: options, directory: environmentDir(options.DataDir)}
 	return m.prepare(ctx)
+}
+
+// lockSetup waits until no other setup works on the environment. The system
+// lets the lock go when its holder dies. The file stays: to remove it would
+// let a third process lock a new one while a second holds the old.
+func lockSetup(ctx context.Context, path string, progress io.Writer) (unlock func(), err error) {
+	const poll = 200 * time.Millisecond
+	lock := flock.New(path)
+	locked, err := lock.TryLock()
+	if err == nil && !locked {
+		fmt.Fprintln(progress, "Another setup is under way; waiting for it to end")
+		_, err = lock.TryLockContext(ctx, poll)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("locking the Python environment (%s): %w", path, err)
+	}
+	return func() { _ = lock.Unlock() }, nil
 }
 
 // maker makes one environment.
 type maker struct {
 	PrepareOptions
 	directory string
-	report    *report
 	tool      installer
+}
+
+// tell writes a line for the user.
+func (m *maker) tell(format string, args ...any) {
+	fmt.Fprintf(m.Progress, format+"\n", args...)
 }
 
 func (m *maker) prepare(ctx context.Context) (*Prepared, error) {
@@ -74,7 +93,7 @@ func (m *maker) prepare(ctx context.Context) (*Prepared, error) {
 	m.tool = chooseInstaller()
 	if current != nil {
 		wanted.Python = current.Python
-		m.report.phase("Bringing the Python environment in %s up to date", m.directory)
+		m.tell("Bringing the Python environment in %s up to date", m.directory)
 	} else if err := m.create(ctx, wanted, present); err != nil {
 		return nil, err
 	}
@@ -129,12 +148,12 @@ func (m *maker) create(ctx context.Context, wanted *stamp, present bool) error {
 		return err
 	}
 	if present {
-		m.report.phase("Replacing the Python environment in %s, which is incomplete or of another Python", m.directory)
+		m.tell("Replacing the Python environment in %s, which is incomplete or of another Python", m.directory)
 		if err := m.remove(); err != nil {
 			return err
 		}
 	}
-	m.report.phase("Making a Python environment in %s with %s", m.directory, base)
+	m.tell("Making a Python environment in %s with %s", m.directory, base)
 	if err := m.tool.create(ctx, base, m.directory); err != nil {
 		return fmt.Errorf("making a Python environment in %s: %w", m.directory, err)
 	}
@@ -205,8 +224,8 @@ func (m *maker) install(ctx context.Context, wanted *stamp) error {
 	if m.Only != nil {
 		arguments = append([]string{"--constraint", lock}, m.Only...)
 	}
-	m.report.phase("Getting the libraries with %s; this takes a minute or a few", m.tool.name())
-	if err := m.tool.install(ctx, m.directory, arguments, m.report.installed); err != nil {
+	m.tell("Getting the libraries with %s; this takes a minute or a few", m.tool.name())
+	if err := m.tool.install(ctx, m.directory, arguments, m.Progress); err != nil {
 		if ctx.Err() == nil {
 			err = errors.Join(err, os.Remove(mark))
 		}
@@ -216,6 +235,28 @@ func (m *maker) install(ctx context.Context, wanted *stamp) error {
 		return fmt.Errorf("finishing the Python environment: %w", err)
 	}
 	return os.Remove(mark)
+}
+
+// importCode imports one module, as its first use in a session would.
+const importCode = "import importlib, sys; importlib.import_module(sys.argv[1])"
+
+// tryPackages imports every library that was asked for once: to tell the user now
+// of one that can't be loaded here, and to have matplotlib build its font cache,
+// which would take seconds of somebody's first plot. Each has a process of its own,
+// since one that needs a newer processor ends its process.
+func (m *maker) tryPackages(ctx context.Context) {
+	m.tell("Checking that they can be imported")
+	for _, p := range Packages {
+		if m.Only != nil && !slices.Contains(m.Only, p.Name) {
+			continue
+		}
+		command := exec.CommandContext(ctx, interpreter(m.directory), "-c", importCode, p.Module)
+		command.Env = append(cleanEnv(os.Environ()), "MPLBACKEND=agg")
+		command.Dir = m.directory
+		if output, err := command.CombinedOutput(); err != nil && ctx.Err() == nil {
+			m.tell("Warning: %s is installed but can't be imported%s (%s)", p.Name, because(string(output)), p.Without)
+		}
+	}
 }
 
 func (m *maker) prepared(ctx context.Context, present *stamp, changed bool) (*Prepared, error) {

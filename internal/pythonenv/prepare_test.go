@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unicode/utf8"
 )
 
 // wheel writes a package that pip can install without an index, and returns
@@ -71,7 +70,8 @@ func (w workshop) must(lock string, changed bool, only ...string) {
 	if prepared.Changed != changed {
 		w.t.Errorf("changed is %v, not %v:\n%s", prepared.Changed, changed, progress)
 	}
-	if found, err := Find(w.t.Context(), Options{DataDir: w.dataDir, Getenv: environ(nil)}); err != nil || found.Why != whySetup {
+	activate(w.t, nil)
+	if found, err := Find(w.t.Context(), Options{DataDir: w.dataDir}); err != nil || found.Why != whySetup {
 		w.t.Errorf("Find gives %+v, %v after setup", found, err)
 	}
 }
@@ -119,9 +119,9 @@ func TestPrepare(t *testing.T) {
 	}
 
 	t.Log("a failed update says why and leaves the environment as it was")
-	_, _, err := w.prepare("sample_c @ file:///nowhere/sample_c-1.0-py3-none-any.whl\n")
-	if err == nil || !strings.Contains(err.Error(), "sample_c") || !strings.Contains(err.Error(), "last lines") {
-		t.Errorf("got %v", err)
+	_, said, err := w.prepare("sample_c @ file:///nowhere/sample_c-1.0-py3-none-any.whl\n")
+	if err == nil || !strings.Contains(err.Error(), "installing the libraries") || !strings.Contains(said, "sample_c") {
+		t.Errorf("got %v after %s", err, said)
 	}
 	w.must(two, false)
 
@@ -129,7 +129,7 @@ func TestPrepare(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(environmentDir(w.dataDir), unfinished), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if found, err := Find(t.Context(), Options{DataDir: w.dataDir, Getenv: environ(nil)}); err == nil && found.Why == whySetup {
+	if found, err := Find(t.Context(), Options{DataDir: w.dataDir}); err == nil && found.Why == whySetup {
 		t.Errorf("Find took an unfinished environment: %+v", found)
 	}
 	w.must(two, true)
@@ -186,6 +186,17 @@ func TestABadBaseIsNamed(t *testing.T) {
 	}
 }
 
+// TestAPythonWithoutVenv: the error says what to install.
+func TestAPythonWithoutVenv(t *testing.T) {
+	useTool(t, "pip")
+	python := filepath.Join(t.TempDir(), "python3")
+	script(t, python, `case "$*" in *venv*) echo "/usr/bin/python3: No module named venv" >&2; exit 1;; esac; `+says("3.12.1", "True", python))
+	w := workshop{t: t, dataDir: t.TempDir(), python: python}
+	if _, _, err := w.prepare(""); err == nil || !strings.Contains(err.Error(), "No module named venv\nThis Python lacks venv; ") || !strings.Contains(err.Error(), "or install uv") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestOnlySome: a part of the lock, then all of it, then a part again.
 func TestOnlySome(t *testing.T) {
 	for _, tool := range []string{"pip", "uv"} {
@@ -211,9 +222,8 @@ func TestOnlySome(t *testing.T) {
 			if err != nil || prepared.Changed || !prepared.Whole {
 				t.Fatalf("%+v, %v\n%s", prepared, err, progress)
 			}
-			size, err := prepared.Size()
-			if b := w.imported("sample_b"); b != "1.0" || err != nil || size.Packages < 3 || size.Packages > 6 || size.Bytes < 1_000_000 {
-				t.Errorf("sample_b is %s; %+v, %v", b, size, err)
+			if b := w.imported("sample_b"); b != "1.0" {
+				t.Errorf("sample_b is %s", b)
 			}
 		})
 	}
@@ -234,69 +244,5 @@ func useTool(t *testing.T, name string) {
 			}
 		}
 		t.Setenv("PATH", strings.Join(without, string(filepath.ListSeparator)))
-	}
-}
-
-// TestReport reads what pip and uv really write: a line for each phase is left of it.
-func TestReport(t *testing.T) {
-	for _, test := range []struct{ output, plain, terminal string }{
-		{
-			"Looking in indexes: https://me:secret@example.com/simple\n  Ignoring x: markers\nCollecting scipy==1.17.1 (from -r a.lock (line 7))\n" +
-				"  Downloading scipy-1.17.1-cp311-cp311-manylinux_2_27_x86_64.whl (35.3 MB)\n  Using cached numpy-2.4.6-cp311.whl (16.9 MB)\n" +
-				"  Downloading et_xmlfile-2.0.0-py3-none-any.whl (18 kB)\nInstalling collected packages: scipy\nSuccessfully installed scipy-1.17.1\n",
-			"Installing them (about 35 MB downloaded)\n",
-			"  35 MB so far: scipy|  35 MB so far: et_xmlfile|Installing them (about 35 MB downloaded)\n",
-		},
-		{
-			"Using Python 3.11.7 environment at: .\nResolved 63 packages in 556ms\nDownloading polars-runtime-32 (51.4MiB)\n Downloaded polars-runtime-32\n" +
-				"Prepared 63 packages in 3.96s\nInstalled 63 packages in 393ms\nBytecode compiled 11110 files in 37.35s\n + a==1\n",
-			"Installing them (about 54 MB downloaded)\n",
-			"  54 MB so far: polars-runtime-32|Installing them (about 54 MB downloaded)\n",
-		},
-		{"Requirement already satisfied: a==1\nInstalling collected packages: b\n", "Installing them\n", "Installing them\n"},
-		{"Downloading x (one boat)\n", "", "  0 B so far: x|"},
-	} {
-		for _, terminal := range []bool{false, true} {
-			var out bytes.Buffer
-			r := &report{to: &out, terminal: terminal}
-			l := &lines{told: r.installed}
-			fmt.Fprint(l, test.output)
-			r.clear()
-			want := test.plain
-			if terminal {
-				want = strings.ReplaceAll(test.terminal, "|", "\r\x1b[K")
-			}
-			if out.String() != want {
-				t.Errorf("terminal %v: shown %q, want %q", terminal, &out, want)
-			}
-		}
-	}
-}
-
-func TestPassingLinesDoNotWrap(t *testing.T) {
-	var out bytes.Buffer
-	(&report{to: &out, terminal: true}).passing("%s", strings.Repeat("é", 200))
-	if n := utf8.RuneCount(out.Bytes()); n != widest {
-		t.Errorf("%d characters", n)
-	}
-}
-
-func TestLinesOfATool(t *testing.T) {
-	var shown []string
-	l := &lines{told: func(line string) { shown = append(shown, line) }}
-	for _, chunk := range []string{"on", "e\r\n two\n\nthr", "ee"} {
-		if _, err := l.Write([]byte(chunk)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.flush()
-	if want := "one\n two\nthree"; strings.Join(shown, "\n") != want || l.last() != "  one\n   two\n  three" {
-		t.Errorf("shown %q, kept %q", shown, l.last())
-	}
-	for i := range 100 {
-		fmt.Fprintf(l, "%d\n", i)
-	}
-	if got := len(l.tail); got != kept {
-		t.Errorf("%d lines are kept, not %d", got, kept)
 	}
 }

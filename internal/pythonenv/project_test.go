@@ -97,9 +97,9 @@ func TestOrderWithAProject(t *testing.T) {
 		"and where there is none":    {"", "data", "", "data/python"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			activate(t, map[string]string{"VIRTUAL_ENV": test.active})
 			found, err := Find(t.Context(), Options{
 				DataDir: filepath.Join(root, "data"), Project: filepath.Join(root, test.project), Refusal: test.refusal,
-				Getenv: environ(map[string]string{"VIRTUAL_ENV": test.active}),
 			})
 			if err != nil || found.Environment != filepath.Join(root, filepath.FromSlash(test.want)) {
 				t.Errorf("found %+v, %v", found, err)

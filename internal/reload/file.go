@@ -20,7 +20,7 @@ type Options[T any] struct {
 	Parse func(text []byte) (T, error)
 	// MaxBytes is how large the file may be; 4 MiB.
 	MaxBytes int64
-	// Changed, if set, hears of each new value but the first.
+	// Changed, if set, hears of each new value but the first, and when the file is good again.
 	Changed func(T)
 	Logger  *slog.Logger
 	Now     func() time.Time // time.Now, for tests another clock
@@ -35,27 +35,13 @@ type File[T any] struct {
 
 	mu      sync.Mutex
 	value   T
-	looked  time.Time // when the file was last looked at
-	stamp   stamp
-	text    []byte // as it was last read, good or not
-	trouble string // why it could not be used, as it was last logged
+	text    []byte    // that value was made of; nil after the file was missing
+	looked  time.Time // when the file was last read
+	trouble string    // why it could not be used, as it was last logged
 }
 
-// stamp tells a changed file from an unchanged one.
-type stamp struct {
-	modified time.Time
-	size     int64
-	// settled is false when the file was changed just before it was read: it may
-	// be changed again without its time moving on.
-	settled bool
-}
-
-const (
-	// LookEvery is how long a change of the file may go unseen.
-	LookEvery = time.Second
-	// settling is the coarsest step of file times, on file systems of old.
-	settling = 2 * time.Second
-)
+// LookEvery is how long a change of the file may go unseen.
+const LookEvery = time.Second
 
 // Open reads the file for the first time. The error is that of the file or of Parse.
 func Open[T any](path string, o Options[T]) (*File[T], error) {
@@ -69,74 +55,55 @@ func Open[T any](path string, o Options[T]) (*File[T], error) {
 		o.MaxBytes = 4 << 20
 	}
 	f := &File[T]{path: path, options: o, looked: o.Now()}
-	return f, f.read()
+	_, err := f.renew()
+	return f, err
 }
 
 // Get returns what the file says, or said before it was broken.
 func (f *File[T]) Get() T {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if now := f.options.Now(); now.Sub(f.looked) >= LookEvery {
-		f.looked = now
-		f.look()
+	now := f.options.Now()
+	if now.Sub(f.looked) < LookEvery {
+		return f.value
+	}
+	f.looked = now
+	changed, err := f.renew()
+	switch {
+	case err == nil:
+		if (changed || f.trouble != "") && f.options.Changed != nil {
+			f.options.Changed(f.value)
+		}
+		f.trouble = ""
+	case err.Error() != f.trouble:
+		f.trouble = err.Error()
+		f.options.Logger.Error(f.options.What+" can't be used; what it said before holds", "file", f.path, "error", err)
 	}
 	return f.value
 }
 
-// look reads the file again if it may have changed.
-func (f *File[T]) look() {
-	before, had := f.text, f.trouble
+// renew reads the file, and takes over what it says if that is another thing. It goes by
+// the text: two changes may have one time and one size.
+func (f *File[T]) renew() (changed bool, err error) {
 	info, err := os.Stat(f.path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		f.text = nil // what comes in its place is parsed, were it the same
+		return false, err
 	case err != nil:
-		f.stamp = stamp{} // the same file may come back
-	case f.stamp.settled && f.stamp.size == info.Size() && f.stamp.modified.Equal(info.ModTime()):
-		return
-	default:
-		err = f.read()
-	}
-	switch {
-	case err == nil:
-		f.trouble = ""
-		if f.options.Changed != nil && (had != "" || !bytes.Equal(before, f.text)) {
-			f.options.Changed(f.value)
-		}
-	case err.Error() != had:
-		f.trouble = err.Error()
-		f.options.Logger.Error(f.options.What+" can't be used; what it said before holds", "file", f.path, "error", err)
-	}
-}
-
-// read takes over what the file says.
-func (f *File[T]) read() error {
-	info, err := os.Stat(f.path)
-	if err != nil {
-		return err
-	}
-	if err := f.fit(info); err != nil {
-		return fmt.Errorf("%s: %w", f.path, err)
+		return false, err
+	case !info.Mode().IsRegular(): // a pipe above all, which would keep everybody waiting
+		return false, fmt.Errorf("%s: it is not a regular file", f.path)
+	case info.Size() > f.options.MaxBytes:
+		return false, fmt.Errorf("%s: it has %d bytes; at most %d are read", f.path, info.Size(), f.options.MaxBytes)
 	}
 	text, err := os.ReadFile(f.path)
-	if err != nil {
-		return err
+	if err != nil || f.text != nil && bytes.Equal(text, f.text) {
+		return false, err
 	}
-	f.text = text
-	f.stamp = stamp{info.ModTime(), info.Size(), f.options.Now().Sub(info.ModTime()) > settling}
 	value, err := f.options.Parse(text)
 	if err == nil {
-		f.value = value
+		f.value, f.text = value, text
 	}
-	return err
-}
-
-// fit refuses what can't be read at once, a pipe above all, which would keep everybody
-// waiting.
-func (f *File[T]) fit(info fs.FileInfo) error {
-	switch {
-	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file")
-	case info.Size() > f.options.MaxBytes:
-		return fmt.Errorf("it has %d bytes; at most %d are read", info.Size(), f.options.MaxBytes)
-	}
-	return nil
+	return err == nil, err
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -46,6 +47,7 @@ func TestFile(t *testing.T) {
 		{"x", time.Minute, 2, 1},
 		{"x", time.Minute, 2, 1},
 		{"123456", time.Minute, 2, 2},
+		{"2", time.Minute, 2, 2}, // the same as before it was broken
 		{"3", time.Minute, 3, 2},
 	} {
 		write(step.text)
@@ -54,7 +56,7 @@ func TestFile(t *testing.T) {
 			t.Errorf("%+v: %d\n%s", step, got, log.String())
 		}
 	}
-	if len(heard) != 2 || heard[0] != 2 || heard[1] != 3 {
+	if !slices.Equal(heard, []int{2, 2, 3}) {
 		t.Errorf("heard of %v", heard)
 	}
 	if _, err := Open(t.TempDir(), o); err == nil || !strings.Contains(err.Error(), "not a regular file") {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
 
@@ -22,8 +23,7 @@ type Cell struct {
 	// Failed says that it ended with an exception, at its time limit, by an interrupt,
 	// or with another exit code than 0. What comes behind it was run all the same.
 	Failed bool
-	// Refused says that nothing of it ran, as it is no Python. A notebook refuses it too;
-	// a script must not run the lines in it that are none.
+	// Refused says that nothing of it ran, as it is no Python. A notebook refuses it too.
 	Refused bool
 	// Skipped says that it must not be run again: it has not ended, or its process was
 	// lost with all that it had done there.
@@ -61,11 +61,9 @@ func newCell(e journal.Execution) Cell {
 	case sessions.StatusCrashed:
 		c.Skipped, c.Note = true, "It crashed its process, and left nothing behind."
 	case sessions.StatusError:
-		if neverRan(e) {
-			c.Refused = true
-			if len(e.Detail.Record.ExcStack) == 0 { // IPython would run what is above the magic
-				c.Skipped, c.Note = true, refusal(e)
-			}
+		c.Refused = e.Detail != nil && (e.Detail.Refused || e.Detail.Python == nil && neverRan(e))
+		if c.Refused && !slices.Contains(syntaxErrors, e.Detail.Record.ExcType) {
+			c.Skipped, c.Note = true, refusal(e) // IPython would run what is above the magic
 		}
 	case sessions.StatusTimeout:
 		c.Skipped, c.Note = lostProcess(e), ended(e, "was ended at its time limit")
@@ -75,19 +73,21 @@ func newCell(e journal.Execution) Cell {
 	return c
 }
 
-// neverRan reports whether code was refused as a whole: it can't be compiled, or has a
-// magic that is not there. Lines that install would be run by a script that does not know
-// it. Such an exception has no traceback, nor a frame but the one of a syntax error.
+// neverRan reports whether code was refused as a whole, of versions that did not tell: it
+// can't be compiled, or has a magic that is not there. Such an exception has no traceback,
+// nor a frame but the one of a syntax error.
 func neverRan(e journal.Execution) bool {
-	if e.Kind != sessions.RunsCode || e.Detail == nil || e.Detail.Record.Traceback == "" {
+	if e.Kind != sessions.RunsCode || e.Detail.Record.Traceback == "" {
 		return false
 	}
 	r := e.Detail.Record
 	if strings.Contains(r.Traceback, "Traceback (most recent call last)") || strings.Contains(r.Traceback, "(its description failed") {
 		return false
 	}
-	return len(r.ExcStack) == 0 || slices.Contains([]string{"SyntaxError", "IndentationError", "TabError"}, r.ExcType)
+	return len(r.ExcStack) == 0 || slices.Contains(syntaxErrors, r.ExcType)
 }
+
+var syntaxErrors = []string{"SyntaxError", "IndentationError", "TabError"}
 
 func refusal(e journal.Execution) string { return fmt.Sprintf("Nothing of it ran (%s).", failure(e)) }
 
@@ -102,7 +102,7 @@ func ended(e journal.Execution, how string) string {
 	case e.Changed:
 		left = "and had changed variables, which may differ in another run"
 	}
-	return fmt.Sprintf("It %s after %s, %s.", how, shortDuration(e.ExecTime), left)
+	return fmt.Sprintf("It %s after %s, %s.", how, phrase.Short(e.ExecTime), left)
 }
 
 // lostProcess says whether an execution's process ended with it.

@@ -10,9 +10,10 @@
 // page draws journal.json; it allows its own style and script by their hashes, and its data is
 // escaped JSON that the script sets as text.
 //
-// A script runs plain Python as it stands. Magics, what awaits at top level and what failed
-// are texts that understudy_run runs, by IPython where they are its dialect, and under try
-// where they failed, as indenting code would break its strings. A notebook begins with a cell
+// A script is the Python that ran, as workers tell it: a cell with magics became calls of
+// get_ipython(). What awaits at top level and what failed are texts that understudy_run runs,
+// under try where they failed, as indenting code would break its strings; so is all of a
+// journal whose worker did not tell, by IPython where it is no Python. A notebook begins with a cell
 // that has IPython print as the session did; it wraps values in the syntax tree, as IPython's
 // ";" silences a whole cell and ours one statement. What was ended from outside is text there:
 // it might never end, and a SIGINT that the kernel sends itself closes the sockets of

@@ -70,7 +70,7 @@ func findState(ctx context.Context, from Index, interpreter *journal.Interpreter
 			return nil, fmt.Errorf("interpreter %s has no execution %d: the last one is %d", interpreter.ID, upTo, n)
 		}
 		own = slices.DeleteFunc(own, func(e journal.Execution) bool { return e.Place.Execution > upTo })
-		state = sessions.Place{InterpreterID: interpreter.ID, Execution: upTo}
+		state = sessions.StateRef{InterpreterID: interpreter.ID, Execution: upTo}
 	}
 	line, err := lineTo(ctx, from, run.ID, state)
 	if err != nil {
@@ -84,7 +84,7 @@ func findState(ctx context.Context, from Index, interpreter *journal.Interpreter
 
 // lineTo returns the executions that led to a state. It may be another interpreter's
 // than the one that is asked for: a branch that ran nothing stands where that was.
-func lineTo(ctx context.Context, from Index, run string, state sessions.Place) ([]journal.Execution, error) {
+func lineTo(ctx context.Context, from Index, run string, state sessions.StateRef) ([]journal.Execution, error) {
 	if state.Execution == 0 {
 		return nil, nil
 	}

@@ -68,7 +68,7 @@ func (s *shelf) Line(_ context.Context, id int64) ([]journal.Execution, error) {
 // bbbb from 3 with one execution, the best trial; cccc, a branch that ran nothing; and
 // dddd, whose variables were fresh in the end.
 func newShelf() *shelf {
-	at := func(id string, n int) sessions.Place { return sessions.Place{InterpreterID: id, Execution: n} }
+	at := func(id string, n int) sessions.StateRef { return sessions.StateRef{InterpreterID: id, Execution: n} }
 	score := 0.5
 	return &shelf{
 		executions: []journal.Execution{
@@ -238,7 +238,7 @@ func hostileDocument(t *testing.T) *Document {
 			{Artifact: sessions.Artifact{Name: "t.csv", Kind: "df", MIMEType: "text/csv", Preview: evil}, File: page},
 		},
 	}
-	failed := journal.Execution{ID: 1, Place: sessions.Place{InterpreterID: "aaaa", Execution: 1}, Kind: sessions.RunsCode, Code: evil, Status: sessions.StatusError, Detail: detail, ExecTime: time.Second, Trial: &journal.Trial{Number: 1, Stage: evil, Plan: evil, Buggy: true, Why: evil}}
+	failed := journal.Execution{ID: 1, Place: sessions.StateRef{InterpreterID: "aaaa", Execution: 1}, Kind: sessions.RunsCode, Code: evil, Status: sessions.StatusError, Detail: detail, ExecTime: time.Second, Trial: &journal.Trial{Number: 1, Stage: evil, Plan: evil, Buggy: true, Why: evil}}
 	crashed := failed
 	crashed.ID, crashed.Status = 2, sessions.StatusCrashed
 	return &Document{
@@ -334,7 +334,7 @@ func TestSetupIsToldOfTheSettings(t *testing.T) {
 	} {
 		d := &Document{Run: journal.Run{Config: config}, Interpreter: journal.Interpreter{Workdir: "/a\n!b"}}
 		for _, n := range []int{3, 4, 5} {
-			d.Cells = append(d.Cells, Cell{Skipped: n == 4, Execution: journal.Execution{Place: sessions.Place{Execution: n}}})
+			d.Cells = append(d.Cells, Cell{Skipped: n == 4, Execution: journal.Execution{Place: sessions.StateRef{Execution: n}}})
 		}
 		source, _ := d.setup()["source"].(string)
 		if !strings.Contains(source, "\n"+want+"\n") || !strings.HasSuffix(source, "\n# %cd /a !b") {

@@ -1,10 +1,15 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+
+	"github.com/google/renameio/v2/maybe"
 
 	"understudy/internal/journal"
 )
@@ -19,7 +24,6 @@ func Write(dir string, x *Experiment) (paths []string, err error) {
 	figures, problems := copyFigures(dir, x.Executions)
 	page, noPage := treePage(x)
 	saved, noJournal := journalJSON(x)
-	plot, noPlot := metricPlot(x)
 	text, noReport := reportText(x, figures)
 	for _, file := range []struct {
 		name    string
@@ -30,7 +34,6 @@ func Write(dir string, x *Experiment) (paths []string, err error) {
 		{"journal.json", saved, noJournal},
 		{"config.yaml", []byte(x.Run.Config), nil},
 		{"best_solution.py", solution(x), nil},
-		{"metric.svg", plot, noPlot},
 		{"report.md", text, noReport},
 	} {
 		path := filepath.Join(dir, file.name)
@@ -38,7 +41,7 @@ func Write(dir string, x *Experiment) (paths []string, err error) {
 			continue
 		}
 		if file.err == nil {
-			file.err = replaceFile(path, 0o600, file.content)
+			file.err = maybe.WriteFile(path, file.content, 0o600)
 		}
 		if file.err != nil {
 			problems = append(problems, fmt.Errorf("writing %s: %w", file.name, file.err))
@@ -63,7 +66,7 @@ func copyFigures(dir string, executions []journal.Execution) (there map[int64][]
 			if copied, err := kept(path); err != nil || copied.Size() != from.Size() {
 				data, err := os.ReadFile(each.From)
 				if err == nil {
-					err = replaceFile(path, 0o600, data)
+					err = maybe.WriteFile(path, data, 0o600)
 				}
 				if err != nil {
 					problems = append(problems, fmt.Errorf("copying a figure: %w", err))
@@ -85,22 +88,39 @@ func Save(path string, text []byte) error {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return os.WriteFile(path, text, 0o644)
 	}
-	return replaceFile(path, 0o644, text)
+	return maybe.WriteFile(path, text, 0o644)
 }
 
-// replaceFile writes a file beside path and puts it in its place.
-func replaceFile(path string, mode os.FileMode, content []byte) error {
-	file, err := os.CreateTemp(filepath.Dir(path), ".new-*")
+// figureName are the names that images gives; loss-2024-05-01.png is none of them.
+var figureName = regexp.MustCompile(`^(?:trial|(?:[\w.-]+-)?[0-9a-f]{8})-\d+-\d+\.[a-z]{3,4}$`)
+
+// Claim sees to it that a directory which a person has named may be written to: that it
+// is not there, is empty, or has an experiment's files. Those of them that another
+// report would leave there are removed; nothing else is touched.
+func Claim(dir string) error {
+	there, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(there) == 0 {
+		return nil
+	}
 	if err != nil {
-		return err
+		return fmt.Errorf("looking into the report's directory (choose another one with --out): %w", err)
 	}
-	_, err = file.Write(content)
-	err = errors.Join(err, file.Chmod(mode), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
+	var saved Saved // by someone else it has neither of these
+	text, err := os.ReadFile(filepath.Join(dir, "journal.json"))
+	if err != nil || json.Unmarshal(text, &saved) != nil || saved.Run.ID == "" || saved.Nodes == nil || saved.NodeToParent == nil {
+		return fmt.Errorf("%s is not empty and has no journal.json of an experiment, so its files might be yours; choose a new directory with --out", dir)
 	}
-	if err != nil {
-		os.Remove(file.Name())
+	stale := []string{"best_solution.py", "metric.svg", "report.md"} // the second of earlier versions
+	figures, _ := os.ReadDir(filepath.Join(dir, figuresDir))         // what can't be listed stays
+	for _, figure := range figures {
+		if figureName.MatchString(figure.Name()) && figure.Type().IsRegular() {
+			stale = append(stale, filepath.Join(figuresDir, figure.Name()))
+		}
 	}
-	return err
+	for _, name := range stale {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("removing an earlier report's file: %w", err)
+		}
+	}
+	return nil
 }

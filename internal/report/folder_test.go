@@ -24,7 +24,7 @@ func TestAnExperimentsFiles(t *testing.T) {
 	for _, path := range paths {
 		names = append(names, filepath.Base(path))
 	}
-	if want := []string{"tree_plot.html", "journal.json", "config.yaml", "best_solution.py", "metric.svg", "report.md"}; !cmp.Equal(names, want) {
+	if want := []string{"tree_plot.html", "journal.json", "config.yaml", "best_solution.py", "report.md"}; !cmp.Equal(names, want) {
 		t.Errorf("wrote %v", names)
 	}
 	for _, name := range names[1:] { // the page is looked at by a browser
@@ -83,10 +83,8 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 			t.Errorf("no %q in\n%s", section, text)
 		}
 	}
-	for _, name := range []string{"best_solution.py", "metric.svg"} {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			t.Errorf("%s of no trials", name)
-		}
+	if _, err := os.Stat(filepath.Join(dir, "best_solution.py")); err == nil {
+		t.Error("a solution of no trials")
 	}
 }
 
@@ -97,15 +95,6 @@ func mustText(t *testing.T, x *Experiment) string {
 		t.Fatal(err)
 	}
 	return text
-}
-
-func mustPlot(t *testing.T, x *Experiment) string {
-	t.Helper()
-	plot, err := metricPlot(x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(plot)
 }
 
 func TestNothingMeasuredIsSaid(t *testing.T) {
@@ -119,31 +108,6 @@ func TestNothingMeasuredIsSaid(t *testing.T) {
 	page, err := treePage(x)
 	if err != nil || !strings.Contains(string(page), `"status":"running"`) {
 		t.Errorf("%v in %s", err, page)
-	}
-	if plot, err := metricPlot(x); plot != nil || err != nil {
-		t.Errorf("a plot of nothing: %s, %v", plot, err)
-	}
-}
-
-func TestPlotsOfOddMetricsAreWhole(t *testing.T) {
-	for name, values := range map[string][]float64{
-		"one": {3}, "equal": {0, 0}, "huge": {-1.7e308, 1.7e308}, "tiny": {5e-324, 1e-323}, "close": {0.9, 0.9000000001}, "negative": {-3, -2.5},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := &sample{}
-			for i := range values {
-				s.add(journal.Execution{Trial: &journal.Trial{MetricName: "<m>&", Metric: &values[i], Stage: sessions.StageDraft}})
-			}
-			plot := mustPlot(t, s.load(t))
-			for _, bad := range []string{"NaN", "Inf", "<m>"} {
-				if strings.Contains(plot, bad) {
-					t.Errorf("%s in %s", bad, plot)
-				}
-			}
-			if strings.Count(plot, "<circle") != len(values)+2 { // the best's ring, the legend's
-				t.Errorf("marks are missing in %s", plot)
-			}
-		})
 	}
 }
 
@@ -187,9 +151,6 @@ func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
 		if got := strings.Count(text, want); got != times {
 			t.Errorf("%q is there %d times:\n%s", want, got, text)
 		}
-	}
-	if plot := mustPlot(t, x); !strings.Contains(plot, ">other</text>") || !strings.Contains(plot, "score (some: other) by trial") {
-		t.Error(plot)
 	}
 	if data := newTreeData(x); data.Metric != "score" || data.Nodes[2].Metric.Name != "other" || data.Nodes[3].Metric.Name != "score" {
 		t.Errorf("%+v", data)

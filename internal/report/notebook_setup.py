@@ -2,25 +2,14 @@
 # value of every line is printed, ";" at its end silences it, and a shell command prints
 # what it prints in a terminal. The cells below run without this one too, and then show
 # their values as Jupyter does.
-def _understudy(echo, warn, numbers):
-    import ast
-    import builtins
-    import contextlib
-    import shlex
-    import subprocess
+def _understudy_show():
+    """Gives the function that shows the value of a line."""
     import sys
-    import threading
-    import warnings
 
     from IPython import get_ipython
     from IPython.display import display
-    from IPython.utils.text import SList
 
-    shell = get_ipython()
-    plain = shell.display_formatter.formatters["text/plain"]
-    source = [""]  # of the present cell, as Python
-    fresh = []  # holds something while a cell has not been read yet
-    name = "__understudy_echo__"
+    plain = get_ipython().display_formatter.formatters["text/plain"]
 
     def is_drawn(value, depth=3):
         """Says whether a value is what a plotting function gives back."""
@@ -47,9 +36,22 @@ def _understudy(echo, warn, numbers):
         if not plotly:  # whose text fills pages
             print(plain(value))
 
-    class Echo:
-        """Has the values of top-level expressions printed."""
+    return show
 
+
+def _understudy_echo(echo):
+    """Has the values of top-level expressions shown."""
+    import ast
+    import builtins
+
+    from IPython import get_ipython
+
+    shell = get_ipython()
+    source = [""]  # of the present cell, as Python
+    fresh = []  # holds something while a cell has not been read yet
+    name = "__understudy_echo__"
+
+    class Echo:
         def visit(self, tree):
             if not fresh:  # it is what %time runs, whose value is that of the magic
                 return tree
@@ -75,9 +77,24 @@ def _understudy(echo, warn, numbers):
         source[0] = "".join(lines)
         return lines
 
-    def file_name(raw, code, count):
-        """Names a cell as messages of the session do. This cell is the first one."""
-        return f"<cell {numbers[count - 2] if 2 <= count < len(numbers) + 2 else count}>"
+    setattr(builtins, name, _understudy_show())
+    shell.events.register("pre_run_cell", lambda *_: fresh.append(True))
+    shell.ast_node_interactivity = "none"
+    shell.ast_transformers.append(Echo())
+    shell.input_transformers_post.append(note_source)
+
+
+def _understudy_commands():
+    """Has shell commands print what they print in a terminal."""
+    import shlex
+    import subprocess
+    import sys
+    import threading
+
+    from IPython import get_ipython
+    from IPython.utils.text import SList
+
+    shell = get_ipython()
 
     def run(command, catch=False):
         """Runs a command, prints what it prints as it comes, and returns its lines."""
@@ -112,6 +129,27 @@ def _understudy(echo, warn, numbers):
         quietly = ["--disable-pip-version-check", "--no-input"]
         run([sys.executable, "-m", "pip", *quietly, *shlex.split(line)])
 
+    if sys.platform != "win32":
+        shell.system, shell.getoutput = filled, captured
+        shell.register_magic_function(lambda _, cell: bash(cell), "cell", "bash")
+        shell.register_magic_function(pip, "line", "pip")
+
+
+def _understudy(echo, warn, numbers):
+    """Sets all of it, and names of cells, input(), exit(), warnings and libraries."""
+    import builtins
+    import contextlib
+    import warnings
+
+    from IPython import get_ipython
+    from IPython.display import display
+
+    shell = get_ipython()
+
+    def file_name(raw, code, count):
+        """Names a cell as messages of the session do. This cell is the first one."""
+        return f"<cell {numbers[count - 2] if 2 <= count < len(numbers) + 2 else count}>"
+
     def raw_input(prompt=""):
         try:
             return ask(prompt)
@@ -119,13 +157,10 @@ def _understudy(echo, warn, numbers):
             print(prompt, end="")
             raise EOFError("input() got no answer") from None
 
-    setattr(builtins, name, show)
+    _understudy_echo(echo)
+    _understudy_commands()
     if not hasattr(builtins, "artifact"):
         builtins.artifact = lambda value, *_, **__: display(value)
-    shell.events.register("pre_run_cell", lambda *_: fresh.append(True))
-    shell.ast_node_interactivity = "none"
-    shell.ast_transformers.append(Echo())
-    shell.input_transformers_post.append(note_source)
     shell.compile.get_code_name = file_name
     for exiting in ("exit", "quit"):
         shell.user_ns.pop(exiting, None)  # which end the kernel
@@ -133,10 +168,6 @@ def _understudy(echo, warn, numbers):
     warnings.filterwarnings("ignore", "To exit: use 'exit'")
     if not warn:
         warnings.simplefilter("ignore")
-    if sys.platform != "win32":
-        shell.system, shell.getoutput = filled, captured
-        shell.register_magic_function(lambda _, cell: bash(cell), "cell", "bash")
-        shell.register_magic_function(pip, "line", "pip")
     if hasattr(shell, "kernel"):
         ask, shell.kernel.raw_input = shell.kernel.raw_input, raw_input
     with contextlib.suppress(ImportError):
@@ -150,4 +181,4 @@ def _understudy(echo, warn, numbers):
 
 
 _understudy(echo="all", warn=True, numbers=[])
-del _understudy
+del _understudy, _understudy_commands, _understudy_echo, _understudy_show

@@ -87,7 +87,7 @@ func printed(d *journal.Detail) []output {
 // whole returns the text of a stream, and a note if that is not all of it.
 func whole(o journal.Output, name string) (text, note string) {
 	text = o.Text
-	if o.Path == "" && o.Lost == 0 && !o.Pending {
+	if o.Path == "" && o.Lost == 0 {
 		return text, ""
 	}
 	if o.Path != "" && o.Size <= wholeLimit {
@@ -101,8 +101,6 @@ func whole(o journal.Output, name string) (text, note string) {
 	note = fmt.Sprintf("[this is not all of %s: it had %d bytes", name, o.Size+o.Lost)
 	if o.Path != "" {
 		note += "; what was kept is in " + o.Path
-	} else if o.Pending {
-		note += "; the file with the rest is being made"
 	}
 	return text, note + "]"
 }

@@ -30,7 +30,7 @@ var reportTemplate = template.Must(template.New("report.md").Funcs(template.Func
 	"inline": inline, "code": inlineCode, "quoted": quoted, "fenced": fenced, "count": phrase.Count,
 	"short":  func(text string, characters int) string { return inline(cutLine(text, characters)) },
 	"number": func(value *float64) string { return number(*value) },
-	"place":  placeName, "took": took, "duration": shortDuration, "outcome": outcome, "change": change,
+	"place":  placeName, "took": took, "duration": phrase.Short, "outcome": outcome, "change": change,
 	"codeOf": func(e journal.Execution) string { return shorten(shownCode(newCell(e).Code), reportCode) },
 	"output": printedOutput, "direction": direction, "numbered": numbered,
 	"first": func(limit int, all []journal.Execution) []journal.Execution { return all[:min(limit, len(all))] },

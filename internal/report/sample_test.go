@@ -37,7 +37,7 @@ func (s *sample) find(id int64) *journal.Execution {
 func (s *sample) add(e journal.Execution) *journal.Execution {
 	e.ID = int64(len(s.executions) + 1)
 	e.Revision, e.Run = e.ID, s.Run.ID
-	e.Place = sessions.Place{InterpreterID: "3fa9c0de11112222", Execution: int(e.ID)}
+	e.Place = sessions.StateRef{InterpreterID: "3fa9c0de11112222", Execution: int(e.ID)}
 	e.Started = s.Started.Add(time.Duration(e.ID) * time.Minute)
 	if e.Kind == "" {
 		e.Kind = sessions.RunsCode
@@ -93,6 +93,9 @@ func newSample(t testing.TB) *sample {
 		Detail: &journal.Detail{Record: sessions.Result{ExcType: "TimeoutError"}}})
 	s.add(journal.Execution{Parent: 4, Follows: 4, Code: "score = 40",
 		Trial: &journal.Trial{Plan: "Something else from the line on.", Stage: sessions.StageImprove, Parent: 4, MetricName: "score", Metric: metric(40)}})
+	for _, e := range s.executions {
+		e.Detail.Python = new(string) // it ran as it was
+	}
 	return s
 }
 

@@ -60,23 +60,22 @@ func solution(x *Experiment) []byte {
 
 var identifier = regexp.MustCompile(`^[\pL_][\pL\pN_]*$`)
 
-// asText finds cells that a script runs from a text: what IPython reads otherwise than
-// Python, what awaits at top level, and what a file may have at its beginning only. It
-// may find too much, as any code runs the same from a text.
-var asText = regexp.MustCompile(`(?m)` + strings.Join([]string{
-	`^[ \t]*[%!?]`,                       // magics, commands of the shell, help
-	`=[ \t]*[%!]`,                        // and what they give
-	`^[ \t]*[%\w.*\[\]-]+\?\??[ \t]*;?$`, // x?
-	"^[ \t]*(?:>>>|In \\[|```|~~~)",      // prompts, and fences of Markdown
-	`\A\s*^[ \t]+\S`,                     // indented as a whole
-	`^[ \t]*(?:python3? -m )?(?:pip3?|conda|mamba|uv)[ \t]+(?:pip )?(?:un)?install\b`,
-	`\A\s*(?:cat|cd|conda|cp|env|history|ldir|less|ll|ls|lsmagic|magic|man|matplotlib|mkdir|` +
-		`more|mv|pip|pwd|rm|rmdir|run|time|timeit|uv|who|whos)(?:[ \t]+[^\s=].*)?\s*\z`, // magics without their %
-	`&(?:lt|gt|amp|quot|#39);`, // HTML, and
-	`\A\s*.*\\[nrt"'].*\s*\z`,  // a line that is JSON, which sessions repair
-	`\bawait\b|\basync[ \t]+(?:for|with)\b`,
-	`\b(?:__future__|get_ipython)\b`,
-}, "|"))
+// asText finds code that a script runs from a text: what awaits at top level, and what a
+// file may have at its beginning only. It may find too much, as any code runs the same so.
+var asText = regexp.MustCompile(`\bawait\b|\basync[ \t]+(?:for|with)\b|\b__future__\b`)
+
+// plainPython is what the code of a cell became as it ran, and whether that is known.
+// Where it was not told, as by earlier versions, a script finds it out as it runs.
+func plainPython(c Cell) (code string, known bool) {
+	code = c.Code
+	if d := c.Execution.Detail; d != nil && d.Python != nil {
+		known = true
+		if *d.Python != "" {
+			code = *d.Python
+		}
+	}
+	return plainEnds(code), known
+}
 
 var (
 	// laterAnnotations finds the one __future__ import that still means something.
@@ -85,7 +84,7 @@ var (
 	inSessions = regexp.MustCompile(`\bartifact\b|\bdisplay\(`)
 )
 
-// script makes one script of cells. What magics and what awaits is run from texts, and
+// script makes one script of cells: the Python that ran. What awaits is run from texts, and
 // so is what failed, so that the script goes on behind it. What is lost with its process,
 // and what needs more than Python, is left as comments, as is head.
 func script(head []string, cells []Cell) string {
@@ -101,12 +100,14 @@ func script(head []string, cells []Cell) string {
 		text.WriteString("\nfrom __future__ import annotations\n")
 	}
 	text.WriteString("\n\n" + scriptBegin)
+	withIPython := strings.Contains(body.String(), "get_ipython(")
 	for _, helper := range []struct {
 		needed bool
 		text   string
 	}{
 		{inSessions.MatchString(body.String()), scriptSession},
-		{strings.Contains(body.String(), "understudy_run("), scriptRun},
+		{strings.Contains(body.String(), "understudy_run(") || withIPython, scriptRun},
+		{withIPython, "understudy_ipython()\n"},
 		{strings.Contains(body.String(), "understudy_shell("), scriptShell},
 	} {
 		if helper.needed {
@@ -129,7 +130,7 @@ func writeCell(to *strings.Builder, number int, c Cell) {
 	if c.Note != "" {
 		to.WriteString(comment(c.Note))
 	}
-	code := plainEnds(c.Code)
+	code, known := plainPython(c)
 	switch {
 	case e.Kind == sessions.RunsPlugin:
 		to.WriteString(comment("Left out, as plugins live in the server: " + code))
@@ -142,10 +143,10 @@ func writeCell(to *strings.Builder, number int, c Cell) {
 	case c.Failed:
 		to.WriteString(comment(fmt.Sprintf("It failed (%s). It is run all the same, for what it did before that.", failure(e))))
 		fmt.Fprintf(to, "understudy_run(%s, fails=True%s)\n", pythonText(code), endedAfter(e))
-	case asText.MatchString(code) || strings.ContainsFunc(code, isHidden):
+	case !known || asText.MatchString(code) || strings.ContainsFunc(code, isHidden):
 		fmt.Fprintf(to, "understudy_run(%s)\n", pythonText(code))
 	default:
-		to.WriteString(strings.TrimRight(code, "\n") + "\n")
+		to.WriteString(strings.Trim(code, "\n") + "\n")
 	}
 }
 

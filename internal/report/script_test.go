@@ -15,48 +15,12 @@ import (
 
 func TestCodeThatIsRunFromAText(t *testing.T) {
 	for code, want := range map[string]bool{
-		"x = 5 % 3\ny = x != 2\nz = f'{x!r}'": false,
-		"z = f'{x=!s}'":                       true,
-		"x = 'abc' % 3\nf(x=1)\n# why?\n":     false,
-		"print('%s' % (a, b))\nif x:\n    y":  false,
-		"print('%s=%d' % (a, b))":             true,
-		"import x":                            false,
-		"time = 3":                            false,
-		"ls.append(1)":                        false,
-		"async def f():\n    pass":            false,
-		"awaited = x.awaits":                  false,
-		"print('a\\n')\nx = 1":                false,
-		"'''doc'''\npip = 1":                  false,
-		"!ls -l":                              true,
-		"if x:\n    !pwd":                     true,
-		"x = !ls":                             true,
-		"d['a'] = !ls":                        true,
-		"z =%pip list":                        true,
-		"%%bash\nls":                          true,
-		"x?":                                  true,
-		"?y":                                  true,
-		"z.a??  ":                             true,
-		"x = 1\npip install x":                true,
-		"python -m pip install x":             true,
-		"uv pip install x":                    true,
-		"cd input":                            true,
-		"cd ..":                               true,
-		"ls":                                  true,
-		"matplotlib inline":                   true,
-		"for i in y: x = !echo {i}":           true,
-		"d[str(1)] = !ls":                     true,
-		"print(1); x = !ls":                   true,
-		"In [1]: x = 1":                       true,
-		"if 1 &lt; 4:\n    x":                 true,
-		"x = 1\\ny = 2":                       true,
-		">>> x = 1":                           true,
-		"```python\nx\n```":                   true,
-		"\n    x = 1":                         true,
-		"x = await f()":                       true,
-		"async for x in y:\n    x":            true,
-		"[y async for y in z]":                true,
-		"from __future__ import annotations":  true,
-		"get_ipython().system('ls')":          true,
+		"async def f():\n    pass":           false,
+		"awaited = x.awaits":                 false,
+		"x = await f()":                      true,
+		"async for x in y:\n    x":           true,
+		"[y async for y in z]":               true,
+		"from __future__ import annotations": true,
 	} {
 		if got := asText.MatchString(code); got != want {
 			t.Errorf("%q: %v", code, got)
@@ -70,7 +34,7 @@ func FuzzScript(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, code string) {
-		e := journal.Execution{Kind: sessions.RunsCode, Code: code, Status: sessions.StatusOK}
+		e := journal.Execution{Kind: sessions.RunsCode, Code: code, Status: sessions.StatusOK, Detail: &journal.Detail{Python: new(string)}}
 		script(nil, newCells([]journal.Execution{e}))
 		e.Status = sessions.StatusError
 		script(nil, newCells([]journal.Execution{e}))
@@ -104,14 +68,18 @@ func newSolution() *sample {
 	s.add(journal.Execution{Code: "'''of\n# %% [1]\n!not a command'''\nimport asyncio\nasync def two():\n    await asyncio.sleep(0)\n    return 2", Changed: true})
 	follow := func(e journal.Execution) *journal.Execution {
 		e.Parent = int64(len(s.executions))
+		if e.Detail == nil {
+			e.Detail = &journal.Detail{Python: new(string)}
+		}
 		e.Changed = e.Changed || e.Status == ""
 		return s.add(e)
 	}
 	follow(journal.Execution{Code: "x = await two()\ntext = '''a\n  b\\n'''"})
 	follow(journal.Execution{Code: "from __future__ import annotations\nclass A:\n    def f(self) -> Missing:\n        return 1"})
-	follow(journal.Execution{Code: "y = 1\nz = '''it's\n\"\"\"'''\n1/0\ny = 100", Status: sessions.StatusError, Changed: true, Detail: &journal.Detail{Record: sessions.Result{ExcType: "ZeroDivisionError"}}})
-	follow(journal.Execution{Code: "x = = 1\n'''\x00", Status: sessions.StatusError})
-	follow(journal.Execution{Code: "from __future__ import braces", Status: sessions.StatusError})
+	follow(journal.Execution{Code: "y = 1\nz = '''it's\n\"\"\"'''\n1/0\ny = 100", Status: sessions.StatusError, Changed: true, Detail: &journal.Detail{Python: new(string), Record: sessions.Result{ExcType: "ZeroDivisionError"}}})
+	for _, code := range []string{"x = = 1\n'''\x00", "from __future__ import braces"} {
+		follow(journal.Execution{Code: code, Status: sessions.StatusError, Detail: &journal.Detail{Refused: true, Python: new(string)}})
+	}
 	follow(journal.Execution{Code: "deep = {'a': {'b': []}}\nid = len = print = None\nIn, Out, exit = 1, 2, 3\ntype = 3"})
 	follow(journal.Execution{Code: "deep['a']['b'].append('\x1b\u202e')\nopen('written.py', 'w').write('one = 1')\nraise OSError('deep')", Status: sessions.StatusError})
 	follow(journal.Execution{Code: "import written\nassert deep['a']['b'] == ['\\x1b\\u202e'] and written.one == 1\nkept = artifact(deep, name='deep.txt')"})
@@ -120,35 +88,31 @@ func newSolution() *sample {
 	follow(journal.Execution{Code: "assert written.two == 2\nimport os; os.abort()", Status: sessions.StatusCrashed})
 	follow(journal.Execution{Code: "y = 3\nwhile True:\n    pass", Status: sessions.StatusTimeout, Changed: true, ExecTime: limit})
 	follow(journal.Execution{Code: "raise_me = 1\nraise SystemExit(3)", Status: sessions.StatusError, Changed: true})
-	follow(journal.Execution{Code: "lines = !echo 'a  b'; echo c\nif lines:\n    !echo shown \\\n  twice\n%matplotlib inline\nassert lines == ['a  b', 'c'], lines"})
-	follow(journal.Execution{Code: "%%time\n%%capture out\nn = 4\n%time m = n + 1\nassert (n, m) == (4, 5)\nn?"})
-	follow(journal.Execution{Code: "shown = !echo $n {m + 1} '$'\nassert shown == ['4 6 $'], shown\ndisplay(n)"})
-	follow(journal.Execution{Code: "%%writefile text.txt\nit's \\n {n}\n"})
-	follow(journal.Execution{Code: "assert open('text.txt').read() == \"it's \\\\n {n}\\n\"\nif n:\n    %who\n    x??\n%matplotlib inline"})
-	follow(journal.Execution{Code: "%%bash\nfor i in 1 2; do\n    echo bash $i\ndone"})
-	follow(journal.Execution{Code: "%%javascript\nalert(1)"})
-	follow(journal.Execution{Code: ">>> p = 1\n>>> if p:\n...     p = 2\n2"})
-	follow(journal.Execution{Code: "```python\np += 1\n```\nThat is all."})
-	follow(journal.Execution{Code: "    here = %pwd\n    p += 1\n    assert p == 4 and here"})
-	follow(journal.Execution{Code: "%timeit -n 3 1 + 0\n%env UNDERSTUDY_X=y z\nimport os\nassert os.environ['UNDERSTUDY_X'] == 'y z'"})
-	follow(journal.Execution{Code: "%config InlineBackend.figure_format = 'retina'\n%reset -f\n%pdb on"})
-	follow(journal.Execution{Code: "assert (In, Out, exit) == (1, 2, 3), 'IPython took the names'"})
-	follow(journal.Execution{Code: "for i in range(2): last = !echo hi {i}\nassert last == ['hi 1'], last"})
-	follow(journal.Execution{Code: "deep['b'[:1]] = !echo hi"})
-	follow(journal.Execution{Code: "assert deep['b'] == ['hi']; last = !echo $n"})
-	follow(journal.Execution{Code: "!echo hi\nreadme = '''\npip install foo\n'''\nassert readme == '\\npip install foo\\n', readme"})
-	follow(journal.Execution{Code: "In [1]: q = 1"})
-	follow(journal.Execution{Code: "In [1]: q += 1\n\nIn [2]: q += 1"})
-	follow(journal.Execution{Code: "pwd"})
-	follow(journal.Execution{Code: "ls -l"})
-	follow(journal.Execution{Code: "cd ."})
-	follow(journal.Execution{Code: "matplotlib inline"})
-	follow(journal.Execution{Code: `r = 1\ns = "a\\n"\nif r:\n    r = 2`})
-	follow(journal.Execution{Code: `s = \"b\"\nt = 3`})
-	follow(journal.Execution{Code: "if 1 &lt; 4:\n    s += '&nbsp;'"})
-	follow(journal.Execution{Code: "r = 1 &lt; 2"})
-	follow(journal.Execution{Code: "assert (q, r, s, t) == (3, True, 'b&nbsp;', 3), (q, r, s, t)"})
-	follow(journal.Execution{Code: "%pip --version\nassert _exit_code == 0"})
+	// Cells with magics, with what they became.
+	for code, python := range map[string]string{
+		"!echo shown \\\n  twice": "get_ipython().system('echo shown twice')",
+		"%%bash\necho bash":       "get_ipython().run_cell_magic('bash', '', 'echo bash\\n')",
+		"%matplotlib inline":      "get_ipython().run_line_magic('matplotlib', 'inline')",
+		"%%javascript\nalert(1)":  "get_ipython().run_cell_magic('javascript', '', 'alert(1)\\n')",
+		"%reset -f\n%pdb on":      "get_ipython().run_line_magic('reset', '-f')\nget_ipython().run_line_magic('pdb', 'on')",
+	} {
+		follow(journal.Execution{Code: code, Detail: &journal.Detail{Python: &python}})
+	}
+	for _, step := range [][2]string{
+		{"lines = !echo 'a  b'; echo c", "lines = get_ipython().getoutput(\"echo 'a  b'; echo c\")\nassert lines == ['a  b', 'c'], lines"},
+		{"%%time\nn = 4", "get_ipython().run_cell_magic('time', '', 'n = 4\\n')"},
+		{"!echo $n", "shown = get_ipython().getoutput(\"echo $n {n + 1} '$'\")\nassert shown == ['4 5 $'], shown\ndisplay(n)"},
+		{"```python\np = 1\n```", "p = 1"},
+		{"%%writefile text.txt\n{n}", "get_ipython().run_cell_magic('writefile', 'text.txt', '{n}\\n')\nassert open('text.txt').read() == '{n}\\n'"},
+		{"%pip --version", "get_ipython().run_line_magic('pip', '--version')\nassert _exit_code == 0"},
+		{"?", "assert (In, Out, exit) == (1, 2, 3), 'IPython took the names'"},
+	} {
+		follow(journal.Execution{Code: step[0], Detail: &journal.Detail{Python: &step[1]}})
+	}
+	// Those of a journal whose worker did not tell.
+	old := &journal.Detail{}
+	follow(journal.Execution{Code: "told = !echo hi\nif told:\n    !echo $n", Detail: old})
+	follow(journal.Execution{Code: "assert told == ['hi'], told", Detail: old})
 	follow(journal.Execution{Code: "echo command > file.txt\ncat file.txt", Kind: sessions.RunsCommand})
 	follow(journal.Execution{Code: "find", Arguments: []byte(`{"a": "x\ny"}`), Kind: sessions.RunsPlugin})
 	follow(journal.Execution{Code: "import inspect\nassert z == 'it\\'s\\n\"\"\"' and text == 'a\\n  b\\n', (z, text)\nscore = x + y + 2 * A().f()  # last", Trial: &journal.Trial{

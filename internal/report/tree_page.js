@@ -47,41 +47,22 @@
   const depth = nodes.map(() => 0);
   const place = nodes.map(() => 0);
 
-  // Puts subtrees as close together as their outlines let them be, each parent above
-  // the middle of its children. Children come after their parents in nodes.
+  // Each leaf has a column of its own, and a parent stands above the middle of its
+  // children, which come after it in nodes.
   function arrange() {
     nodes.forEach((node, i) => { if (node.parent >= 0) depth[i] = depth[node.parent] + 1; });
-    const shift = nodes.map(() => 0); // from the parent
-    const outline = nodes.map(() => null); // left and right edge by level, from the node
-    const join = (list) => {
-      const all = { left: [], right: [] };
-      list.forEach((child) => {
-        const own = outline[child];
-        let by = 0;
-        for (let level = 0; level < Math.min(own.left.length, all.right.length); level++) {
-          by = Math.max(by, all.right[level] + 1 - own.left[level]);
-        }
-        shift[child] = by;
-        own.left.forEach((_, level) => {
-          if (level >= all.left.length) all.left[level] = own.left[level] + by;
-          all.right[level] = own.right[level] + by;
-        });
-      });
-      const middle = list.length ? (shift[list[0]] + shift[list[list.length - 1]]) / 2 : 0;
-      list.forEach((child) => { shift[child] -= middle; });
-      return { left: all.left.map((x) => x - middle), right: all.right.map((x) => x - middle) };
-    };
-    for (let i = nodes.length - 1; i >= 0; i--) {
-      const below = join(children[i]);
-      below.left.unshift(0);
-      below.right.unshift(0);
-      outline[i] = below;
-      children[i].forEach((child) => { outline[child] = null; });
+    let columns = 0;
+    const left = roots.slice().reverse();
+    while (left.length) {
+      const i = left.pop();
+      if (children[i].length) left.push(...children[i].slice().reverse());
+      else place[i] = columns++;
     }
-    const whole = join(roots);
-    const start = Math.min(0, ...whole.left);
-    nodes.forEach((node, i) => { place[i] = shift[i] + (node.parent >= 0 ? place[node.parent] : -start); });
-    return { columns: Math.max(0, ...place) + 1, rows: Math.max(0, ...depth) + 1 };
+    for (let i = nodes.length - 1; i >= 0; i--) {
+      const below = children[i];
+      if (below.length) place[i] = (place[below[0]] + place[below[below.length - 1]]) / 2;
+    }
+    return { columns, rows: Math.max(0, ...depth) + 1 };
   }
 
   // Shapes tell the stages without colours: a circle drafts, a square improves, a
@@ -182,7 +163,7 @@
     let low = values.reduce((a, b) => Math.min(a, b)), high = values.reduce((a, b) => Math.max(a, b));
     if (low === high) { const by = Math.abs(low) * 0.05 || 1; low -= by; high += by; }
     const at = (i) => left + (nodes.length < 2 ? 0.5 : i / (nodes.length - 1)) * (width - left - right);
-    const up = (value) => top + (high - value) / (high - low) * (height - top - bottom);
+    const up = (value) => top + (high / 2 - value / 2) / (high / 2 - low / 2) * (height - top - bottom);
     const text = (value, tx, ty, anchor) => {
       const made = drawn("text", { class: "scale", x: tx, y: ty, "text-anchor": anchor });
       made.textContent = value;

@@ -3,9 +3,9 @@ package report
 import (
 	"context"
 	"html"
-	"net/http"
-	"net/http/httptest"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,87 +14,25 @@ import (
 	"understudy/sessions"
 )
 
-// frame is a page of the same server that looks into the tree's page, clicks and
-// presses keys in it, and writes down what the panel shows.
-const frame = `<!doctype html><iframe id="f" src="/tree#node-2" width="1200" height="800"></iframe><pre id="seen"></pre><script>
-const f = document.getElementById("f"), seen = document.getElementById("seen");
-f.addEventListener("load", async () => {
-  const page = f.contentDocument;
-  const note = (what) => { seen.textContent += "== " + what + " ==\n" + page.getElementById("panel").innerText + "\n"; };
-  const press = (key) => page.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
-  note("fragment");
-  page.getElementById("node-3").dispatchEvent(new MouseEvent("click", { bubbles: true }));
-  note("click");
-  for (const image of page.images) await image.decode();
-  seen.textContent += "images: " + [...page.images].map((i) => i.naturalWidth + "x" + i.naturalHeight) + "\n";
-  press("ArrowDown");
-  note("down");
-  press("ArrowRight");
-  note("right");
-  press("ArrowUp");
-  press("ArrowUp");
-  press("ArrowUp");
-  note("up");
-  press("b");
-  note("best");
-  seen.textContent += "title: " + page.title + "\nscripts: " + page.scripts.length + "\nnodes: " + page.querySelectorAll(".node").length + "\nend";
-});
-</script>`
-
-// browse returns the DOM that headless Chromium makes of a page of the server.
-func browse(t *testing.T, address string) string {
+// browse returns the DOM that headless Chromium makes of a page.
+func browse(t *testing.T, page []byte) string {
 	t.Helper()
 	chromium, err := exec.LookPath("chromium")
 	if err != nil {
 		t.Skip("needs chromium")
 	}
+	file := filepath.Join(t.TempDir(), "page.html")
+	if err := os.WriteFile(file, page, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	dom, err := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=10000", "--dump-dom", address).Output()
+		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=10000", "--dump-dom", "file://"+file).Output()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return html.UnescapeString(string(dom))
-}
-
-func serve(t *testing.T, page []byte) *httptest.Server {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		if r.URL.Path == "/tree" {
-			_, _ = w.Write(page)
-			return
-		}
-		_, _ = w.Write([]byte(frame))
-	}))
-	t.Cleanup(server.Close)
-	return server
-}
-
-func TestThePageShowsTheNodeThatIsChosen(t *testing.T) {
-	page, err := treePage(newSample(t).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dom := browse(t, serve(t, page).URL)
-	_, seen, _ := strings.Cut(dom, `<pre id="seen">`)
-	at := 0
-	for _, want := range []string{
-		"== fragment ==", "Trial 2", "buggy", "NameError: name 'fit' is not defined", "Fit a line. " + strings.Split(hostile, " \u2028")[0], "slope = fit(rows)  # </script><script>", "OUTPUT", "</script><script>document.title='x'</script>",
-		"== click ==", "Trial 3", "debug", "13.25", "Fit the line by least squares myself.", "slope = sum(x * y for x, y in rows)", "Line | fitted", "images: 60x40",
-		"== down ==", "Trial 4", "best", "12.125, −1.125 from trial 3", "offset = 0.5",
-		"== right ==", "Trial 6",
-		"== up ==", "Trial 1", "baseline 1250.4375",
-		"== best ==", "Trial 4",
-		"title: line, run ABCDEFGH12", "scripts: 2", "nodes: 6", "end",
-	} {
-		next := strings.Index(seen[at:], want)
-		if next < 0 {
-			t.Fatalf("no %q after %q in\n%s", want, seen[:at], seen)
-		}
-		at += next + len(want)
-	}
 }
 
 func TestThePageHoldsNothingThatCouldRun(t *testing.T) {
@@ -121,8 +59,7 @@ func TestThePageOfAThousandTrials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dom := browse(t, serve(t, page).URL)
-	if !strings.Contains(dom, "nodes: 1000\nend") {
+	if dom := browse(t, page); strings.Count(dom, ` id="node-`) != 1000 {
 		t.Errorf("the page did not draw: %d bytes of DOM", len(dom))
 	}
 }

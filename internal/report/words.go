@@ -3,28 +3,11 @@ package report
 import (
 	"fmt"
 	"strconv"
-	"time"
 
 	"understudy/internal/journal"
+	"understudy/internal/phrase"
 	"understudy/sessions"
 )
-
-// shortDuration says a duration in few characters, as "0.3 s" or "2 min 5 s".
-func shortDuration(d time.Duration) string {
-	switch seconds := d.Seconds(); {
-	case seconds < 0.0995:
-		return fmt.Sprintf("%.0f ms", seconds*1000)
-	case seconds < 9.95:
-		return fmt.Sprintf("%.1f s", seconds)
-	case seconds < 59.5:
-		return fmt.Sprintf("%.0f s", seconds)
-	}
-	d = d.Round(time.Second)
-	if d < time.Hour {
-		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
-	}
-	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
-}
 
 // took says how long an execution ran, "" where that is not known.
 func took(e journal.Execution) string {
@@ -32,9 +15,9 @@ func took(e journal.Execution) string {
 	case e.Status == sessions.StatusRunning, e.Status == journal.StatusLost && e.ExecTime == 0:
 		return ""
 	case e.Status == journal.StatusLost:
-		return shortDuration(e.ExecTime) + " at least"
+		return phrase.Short(e.ExecTime) + " at least"
 	}
-	return shortDuration(e.ExecTime)
+	return phrase.Short(e.ExecTime)
 }
 
 // number writes a metric as people read it: six digits that count, no zeros behind.

@@ -4,12 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"strconv"
-	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/proc"
 )
 
 // Apply puts those limits on a process of ours that one process can put on another,
@@ -26,7 +25,7 @@ func (l Limits) Apply(pid int, grouped bool) error {
 		}
 		// Root without CAP_SYS_RESOURCE may neither set nor ask those of another user. A
 		// worker that has become one has put them on itself before, a branch has inherited them.
-		if err := unix.Prlimit(pid, int(limit[0]), &wanted, nil); err != nil && hardLimitOf(pid, int(limit[0])) > wanted.Max {
+		if err := unix.Prlimit(pid, int(limit[0]), &wanted, nil); err != nil && isLooser(pid, int(limit[0]), wanted.Max) {
 			failure = errors.Join(failure, fmt.Errorf("resource %d: %w", limit[0], err))
 		}
 	}
@@ -36,28 +35,16 @@ func (l Limits) Apply(pid int, grouped bool) error {
 	return failure
 }
 
+// isLooser reports whether the hard limit of any process is higher, or can't be told.
+func isLooser(pid, resource int, than uint64) bool {
+	_, hard, found := proc.LimitOf(pid, limitNames[resource])
+	return !found || hard > than
+}
+
 // limitNames are the lines of /proc/PID/limits.
 var limitNames = map[int]string{
 	unix.RLIMIT_DATA: "Max data size", unix.RLIMIT_NPROC: "Max processes",
 	unix.RLIMIT_NOFILE: "Max open files", unix.RLIMIT_FSIZE: "Max file size",
-}
-
-// hardLimitOf is the hard limit of any process, which everybody may read; none if that
-// can't be told.
-func hardLimitOf(pid, resource int) uint64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", pid))
-	if err != nil {
-		return unix.RLIM_INFINITY
-	}
-	for line := range strings.Lines(string(data)) {
-		rest, found := strings.CutPrefix(line, limitNames[resource]+" ")
-		if fields := strings.Fields(rest); found && len(fields) >= 2 {
-			if hard, err := strconv.ParseUint(fields[1], 10, 64); err == nil {
-				return hard
-			}
-		}
-	}
-	return unix.RLIM_INFINITY
 }
 
 // turn counts those that were given processors, so that each begins at the next one.

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/proc"
 )
 
 // Root without CAP_SYS_RESOURCE has no power over another user's limits: what those
@@ -38,7 +40,7 @@ func TestApplyToAnotherUser(t *testing.T) {
 	pid := begin("60:100")
 	var now unix.Rlimit
 	err := limits.Apply(pid, false)
-	if got := hardLimitOf(pid, unix.RLIMIT_NOFILE); err == nil && got != 60 || err != nil && got != 100 {
+	if _, got, _ := proc.LimitOf(pid, "Max open files"); err == nil && got != 60 || err != nil && got != 100 {
 		t.Errorf("%v, and it may have %d", err, got)
 	}
 	if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now) == nil && err != nil {

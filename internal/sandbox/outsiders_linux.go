@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/proc"
 )
 
 // Outsiders returns a listener that takes no connections of code in the sandbox: a Unix
@@ -84,14 +86,14 @@ func isOutsider(pid int) bool {
 // that can't be seen is another user's, as root's where /proc is for one's own only.
 func hasAbove(pid, ancestor int) (above, known bool) {
 	for pid > 1 {
-		s, ok := standingOf(pid)
+		p, ok := proc.Read(pid)
 		if !ok {
 			return false, errors.Is(unix.Kill(pid, 0), unix.EPERM)
 		}
-		if s.parent == ancestor {
+		if p.Parent == ancestor {
 			return true, true
 		}
-		pid = s.parent
+		pid = p.Parent
 	}
 	return false, true
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"understudy/internal/proc"
 )
 
 // Wall makes the profiles of all sessions of a server. A nil one confines nothing.
@@ -185,13 +187,10 @@ func (w *Wall) Release(family string) {
 		return
 	}
 	e.endShortcut()
-	if w.users.apart() && e.user != 0 {
-		// What has hidden from its interpreter's end. A user who still has processes
-		// is nobody to be given to others.
-		if err := endProcesses(e.user); err != nil {
-			slog.Warn("an interpreter has left processes behind", "family", family, "error", err)
-			return
-		}
+	// What has hidden from its interpreter's end. A user who still has processes is nobody
+	// to be given to others.
+	if w.users.apart() && e.user != 0 && !proc.EndUser(e.user, slog.With("family", family, "user", e.user)) {
+		return
 	}
 	w.users.give(e.account)
 }

@@ -101,7 +101,7 @@ func TestAttacks(t *testing.T) {
 		"with a charset": call.with("Content-Type", "application/json; charset=utf-8"),
 		"older era":      old,
 	} {
-		if response, body := h.send(t, friend); response.StatusCode != http.StatusOK {
+		if response, body := h.send(t, friend); response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %s %s", name, response.Status, body)
 		}
 	}
@@ -160,9 +160,13 @@ func TestHostsOfAPublicServer(t *testing.T) {
 
 func TestRoutesBesideMCP(t *testing.T) {
 	var called bool
-	h := open(t, HTTPOptions{Authenticator: names{}, Routes: map[string]http.Handler{
-		"/healthz": http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { called = true; w.WriteHeader(http.StatusOK) }),
+	h := open(t, HTTPOptions{Authenticator: names{}, Routes: map[string]Route{
+		"/healthz": {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { called = true; w.WriteHeader(http.StatusOK) })},
+		"/metrics": {Handler: http.NotFoundHandler(), Authenticator: names{}},
 	}})
+	if response, _ := h.send(t, request{method: "GET", path: "/metrics"}); response.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a token: %s", response.Status)
+	}
 	health := request{method: "GET", path: "/healthz"}
 	if response, _ := h.send(t, as(health, "evil.example")); response.StatusCode != http.StatusForbidden || called {
 		t.Errorf("a rebound name: %s", response.Status)
@@ -178,9 +182,9 @@ func TestRoutesBesideMCP(t *testing.T) {
 // TestAPanicEndsItsAnswer: one that has begun is broken off, or its client would
 // take it for whole.
 func TestAPanicEndsItsAnswer(t *testing.T) {
-	h := open(t, HTTPOptions{Routes: map[string]http.Handler{
-		"/early": http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("early") }),
-		"/late":  http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("half")); panic("late") }),
+	h := open(t, HTTPOptions{Routes: map[string]Route{
+		"/early": {Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("early") })},
+		"/late":  {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("half")); panic("late") })},
 	}})
 	if response, body := h.send(t, request{method: "GET", path: "/early"}); response.StatusCode != http.StatusInternalServerError {
 		t.Errorf("%s %s", response.Status, body)

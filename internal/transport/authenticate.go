@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 // Authenticator says who sent a request.
@@ -33,13 +31,13 @@ var requests atomic.Uint64
 
 // identified lets those requests through whose sender it knows, or who need
 // none, and puts the sender into their context.
-func (h *HTTP) identified(next http.Handler) http.Handler {
+func (h *HTTP) identified(next Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		caller := Caller{Request: strconv.FormatUint(requests.Add(1), 36)}
 		exchange := exchangeFrom(r.Context())
 		exchange.Caller = caller
-		if h.options.Authenticator != nil {
-			principal, ok := h.authenticate(w, r)
+		if next.Authenticator != nil {
+			principal, ok := h.authenticate(next.Authenticator, w, r)
 			if !ok {
 				return
 			}
@@ -51,13 +49,13 @@ func (h *HTTP) identified(next http.Handler) http.Handler {
 }
 
 // authenticate returns who sent the request. Otherwise it has answered it.
-func (h *HTTP) authenticate(w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
+func (h *HTTP) authenticate(by Authenticator, w http.ResponseWriter, r *http.Request) (principal string, ok bool) {
 	if r.Header.Get("Authorization") != "" && !h.failures.mayTry(r) {
 		w.Header().Set("Retry-After", "1")
 		http.Error(w, "too many attempts to authenticate failed; try again later", http.StatusTooManyRequests)
 		return "", false
 	}
-	principal, err := h.options.Authenticator.Authenticate(r)
+	principal, err := by.Authenticate(r)
 	var refusal Refusal
 	switch {
 	case err == nil && principal != "":
@@ -79,49 +77,38 @@ func (h *HTTP) authenticate(w http.ResponseWriter, r *http.Request) (principal s
 }
 
 const (
-	// failuresAtOnce is how many failed attempts to authenticate an address has
-	// at once; failureRate how many it gets back a second.
-	failuresAtOnce = 50
-	failureRate    = 5
+	// failureRate is how many failed attempts to authenticate an address gets back a
+	// second, and failureBurst after how many seconds it has all that it may have.
+	failureRate, failureBurst = 5, 10
 	// trusted is how long credentials that were good are tried even from an
 	// address with too many failures: somebody behind it may be honest.
 	trusted = 10 * time.Minute
-	// remembered bounds how many addresses and credentials are kept in mind.
-	remembered = 10_000
 )
 
 // failures hold off who guesses credentials.
 type failures struct {
-	mu      sync.Mutex
-	byPlace map[string]*rate.Limiter
-	good    map[[sha256.Size]byte]time.Time
+	byPlace *limits
+
+	mu   sync.Mutex
+	good map[[sha256.Size]byte]time.Time
 }
 
 func newFailures() *failures {
-	return &failures{byPlace: map[string]*rate.Limiter{}, good: map[[sha256.Size]byte]time.Time{}}
+	return &failures{byPlace: newLimits(0, failureRate, failureBurst), good: map[[sha256.Size]byte]time.Time{}}
 }
 
 // mayTry reports whether the request's credentials are to be looked at.
 func (f *failures) mayTry(r *http.Request) bool {
+	if !f.byPlace.isExhausted(metered{address(r), 1}) {
+		return true
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	limiter := f.byPlace[address(r)]
-	return limiter == nil || limiter.Tokens() >= 1 || time.Since(f.good[fingerprint(r)]) < trusted
+	return time.Since(f.good[fingerprint(r)]) < trusted
 }
 
 // failed counts a failure.
-func (f *failures) failed(r *http.Request) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	place := address(r)
-	limiter := f.byPlace[place]
-	if limiter == nil {
-		f.forget()
-		limiter = rate.NewLimiter(failureRate, failuresAtOnce)
-		f.byPlace[place] = limiter
-	}
-	limiter.Allow()
-}
+func (f *failures) failed(r *http.Request) { f.byPlace.pass(metered{address(r), 1}) }
 
 // succeeded remembers good credentials.
 func (f *failures) succeeded(r *http.Request) {
@@ -131,21 +118,6 @@ func (f *failures) succeeded(r *http.Request) {
 		clear(f.good)
 	}
 	f.good[fingerprint(r)] = time.Now()
-}
-
-// forget makes room. The caller holds mu.
-func (f *failures) forget() {
-	if len(f.byPlace) < remembered {
-		return
-	}
-	for place, limiter := range f.byPlace {
-		if limiter.Tokens() >= failuresAtOnce {
-			delete(f.byPlace, place)
-		}
-	}
-	if len(f.byPlace) >= remembered {
-		clear(f.byPlace)
-	}
 }
 
 func fingerprint(r *http.Request) [sha256.Size]byte {

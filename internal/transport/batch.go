@@ -31,6 +31,10 @@ func splitBatch(body []byte, version string) (messages []json.RawMessage, refusa
 	return messages, nil
 }
 
+// noArrays refuses a message of the newest era in an array: one that listens would keep
+// the others waiting for ever.
+const noArrays = "this version of the protocol has no arrays of messages; send each by itself"
+
 // joinBatch is the answer to a batch, nil when nothing in it wants one.
 func joinBatch(answers [][]byte) []byte {
 	answers = slices.DeleteFunc(answers, func(answer []byte) bool { return answer == nil })
@@ -52,7 +56,7 @@ func (l *lines) receiveBatch(line []byte) {
 	var open sync.WaitGroup
 	open.Add(len(messages))
 	for i, body := range messages {
-		l.take(body, func(answer []byte) {
+		l.take(body, true, func(answer []byte) {
 			answers[i] = answer
 			open.Done()
 		})
@@ -65,9 +69,8 @@ func (l *lines) receiveBatch(line []byte) {
 	})
 }
 
-// postBatch takes the messages of an array over streamable HTTP: each as if it had come
-// by itself, the requests at the same time. Notifications of their progress have no
-// place in the answer.
+// postBatch takes the messages of an array over streamable HTTP, its requests at the same
+// time. Notifications of their progress have no place in the answer.
 func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 	version := r.Header.Get(mcp.HeaderProtocolVersion)
 	if version == "" { // as the specification says
@@ -78,26 +81,23 @@ func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 		writeJSON(w, http.StatusBadRequest, refusal)
 		return
 	}
-	records := make([]*record, len(messages))
-	var open sync.WaitGroup
-	for i, one := range messages {
-		records[i] = &record{header: http.Header{}}
-		take := func() { h.postOfBatch(records[i], r, one) }
-		if m, err := parse(one); err == nil && m.isRequest() {
-			open.Go(take)
-		} else {
-			take() // what comes next may build on it
-		}
-	}
-	open.Wait()
-	answers := make([][]byte, len(messages))
-	for i, one := range records {
-		answers[i] = one.message()
-		if answers[i] == nil && one.status >= http.StatusBadRequest { // which goes for all: there is no such session
-			http.Error(w, string(bytes.TrimSpace(one.body)), one.status)
+	one := &peer{session: newSession(r.Context(), "", h.log)} // for a client that names no session
+	one.session.Initialize()
+	exchangeFrom(r.Context()).Caller = h.withoutSession(r, message{})
+	if r.Header.Get(mcpSession) != "" {
+		known, leave, ok := h.enter(w, r)
+		if !ok {
 			return
 		}
+		defer leave()
+		one = known
 	}
+	answers := make([][]byte, len(messages))
+	var open sync.WaitGroup
+	for i, body := range messages {
+		h.takeOfBatch(r, one, body, &open, &answers[i])
+	}
+	open.Wait()
 	answer := joinBatch(answers)
 	if answer == nil {
 		w.WriteHeader(http.StatusAccepted)
@@ -106,43 +106,41 @@ func (h *HTTP) postBatch(w http.ResponseWriter, r *http.Request, body []byte) {
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// postOfBatch takes one message of an array.
-func (h *HTTP) postOfBatch(to *record, r *http.Request, body []byte) {
-	e := *exchangeFrom(r.Context())
-	r = r.WithContext(context.WithValue(r.Context(), exchangeKey{}, &e))
-	response := newResponder(to, r, &h.options)
-	defer func() {
-		h.recovered(recover(), response, r)
-		response.end()
-	}()
-	h.postMessage(response, r, body)
+// takeOfBatch takes one message of an array. Its answer is there when open has ended.
+func (h *HTTP) takeOfBatch(r *http.Request, one *peer, body []byte, open *sync.WaitGroup, answer *[]byte) {
+	m, err := parse(body)
+	if err != nil {
+		*answer = errorText(nil, codeOf(err), err.Error())
+		return
+	}
+	if m.isModern(r.Header) { // its headers must say what each message does
+		*answer = errorText(m.ID, mcp.HEADER_MISMATCH, noArrays)
+		return
+	}
+	refusal := &record{header: http.Header{}}
+	c := h.take(context.WithoutCancel(r.Context()), refusal, r, one, m, body)
+	if c == nil {
+		*answer = refusal.body // nil for what was accepted
+		return
+	}
+	open.Go(func() {
+		defer c.end()
+		defer context.AfterFunc(r.Context(), func() { c.cancel(errDropped) })()
+		s := one.session.apart()
+		*answer, _ = s.converse(c.ctx, h.mcp, s, m, body, func([]byte) {})
+	})
 }
 
-// record is an answer that is not sent by itself. It may come in pieces.
+// record is an answer that is not sent by itself.
 type record struct {
 	header http.Header
-	status int
 	body   []byte
 }
 
-func (a *record) Header() http.Header    { return a.header }
-func (a *record) WriteHeader(status int) { a.status = status }
+func (a *record) Header() http.Header { return a.header }
+func (a *record) WriteHeader(int)     {}
 
 func (a *record) Write(p []byte) (int, error) {
 	a.body = append(a.body, p...)
 	return len(p), nil
-}
-
-// message is the one of JSON-RPC in the answer, of a stream of events the last, nil if
-// there is none.
-func (a *record) message() []byte {
-	text := a.body
-	if at := bytes.LastIndex(text, []byte(eventStart)); at >= 0 {
-		text = text[at+len(eventStart):]
-	}
-	text, _, _ = bytes.Cut(text, []byte("\n")) // signs of life may follow
-	if !json.Valid(text) {
-		return nil
-	}
-	return text
 }

@@ -54,7 +54,7 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, rele
 		return nil, nil, false
 	}
 	if r.ContentLength > b.limit {
-		tooLarge(w)
+		refuseBody(w, &http.MaxBytesError{Limit: b.limit})
 		return nil, nil, false
 	}
 	now := time.Now()
@@ -76,22 +76,15 @@ func (b *bodies) read(w http.ResponseWriter, r *http.Request) (body []byte, rele
 }
 
 func refuseBody(w http.ResponseWriter, err error) {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		tooLarge(w)
-		return
-	}
 	w.Header().Set("Connection", "close")
-	if errors.Is(err, errNoMemory) {
+	switch {
+	case errors.As(err, new(*http.MaxBytesError)):
+		http.Error(w, "the message is too large; nothing was done", http.StatusRequestEntityTooLarge)
+	case errors.Is(err, errNoMemory):
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
-		return
+	default:
+		http.Error(w, "the message could not be read in time", http.StatusRequestTimeout)
 	}
-	http.Error(w, "the message could not be read in time", http.StatusRequestTimeout)
-}
-
-func tooLarge(w http.ResponseWriter) {
-	w.Header().Set("Connection", "close")
-	http.Error(w, "the message is too large; the operator can allow more with --max-request", http.StatusRequestEntityTooLarge)
 }
 
 // incoming is a body that is read. The deadline of its connection moves on as bytes come,
@@ -112,51 +105,7 @@ type incoming struct {
 
 var errNoMemory = errors.New("too many large messages at once; try again")
 
-// grow takes the memory for a body of this size.
-func (in *incoming) grow(size int64) error {
-	for size > largeBody+in.taken {
-		if !in.of.take(in.owner) {
-			return errNoMemory
-		}
-		ctx, cancel := context.WithTimeout(in.ctx, in.of.start)
-		err := in.of.memory.Acquire(ctx, bodyStep)
-		cancel()
-		if err != nil {
-			in.of.giveBack(in.owner, bodyStep)
-			return errNoMemory
-		}
-		in.taken += bodyStep
-	}
-	return nil
-}
-
-func (in *incoming) release() {
-	if in.taken > 0 {
-		in.of.memory.Release(in.taken)
-		in.of.giveBack(in.owner, in.taken)
-		in.taken = 0
-	}
-}
-
-// take counts a step of one client's, who may have half of the memory.
-func (b *bodies) take(owner string) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.taken[owner]+bodyStep > max(bodyStep, bodiesAtOnce*b.limit/2) {
-		return false
-	}
-	b.taken[owner] += bodyStep
-	return true
-}
-
-func (b *bodies) giveBack(owner string, size int64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.taken[owner] -= size; b.taken[owner] <= 0 {
-		delete(b.taken, owner)
-	}
-}
-
+// Read moves the deadline on, and takes memory for what came.
 func (in *incoming) Read(p []byte) (int, error) {
 	// Not every connection has deadlines; those of tests have none.
 	_ = in.clock.SetReadDeadline(in.until)
@@ -170,4 +119,42 @@ func (in *incoming) Read(p []byte) (int, error) {
 		return n, full
 	}
 	return n, err
+}
+
+// grow takes the memory for a body of this size.
+func (in *incoming) grow(size int64) error {
+	for size > largeBody+in.taken {
+		if !in.of.count(in.owner, bodyStep) {
+			return errNoMemory
+		}
+		ctx, cancel := context.WithTimeout(in.ctx, in.of.start)
+		err := in.of.memory.Acquire(ctx, bodyStep)
+		cancel()
+		if err != nil {
+			in.of.count(in.owner, -bodyStep)
+			return errNoMemory
+		}
+		in.taken += bodyStep
+	}
+	return nil
+}
+
+func (in *incoming) release() {
+	in.of.memory.Release(in.taken)
+	in.of.count(in.owner, -in.taken)
+	in.taken = 0
+}
+
+// count adds to what one client has of the memory, which may be half of it.
+func (b *bodies) count(owner string, more int64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.taken[owner] + more
+	if more > 0 && now > max(bodyStep, bodiesAtOnce*b.limit/2) {
+		return false
+	}
+	if b.taken[owner] = now; now == 0 {
+		delete(b.taken, owner)
+	}
+	return true
 }

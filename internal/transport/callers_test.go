@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -30,11 +31,13 @@ func own(t testing.TB) string {
 	if runtime.GOOS != "linux" {
 		t.Skip("processes are found on Linux only")
 	}
-	p, err := processOf(os.Getpid())
+	stat, err := os.ReadFile("/proc/self/stat")
 	if err != nil {
-		t.Fatal("this process is not found")
+		t.Fatal(err)
 	}
-	return processPrefix + p.String() + " "
+	const start = 19 // counted from the field after the program's name
+	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	return fmt.Sprintf("%s%d.%s ", processPrefix, os.Getpid(), fields[start])
 }
 
 // named is a message of the newest era whose client has that name.
@@ -115,7 +118,7 @@ func TestAProcess(t *testing.T) {
 	for network, h := range houses(t) {
 		who := post(calling(1, "who", ""))
 		for want, q := range map[string]request{
-			"a": named(t, who, "a"), "b": named(t, who, "b"), "": who,
+			"a": named(t, who, "a"), "b": named(t, who, "b").with(mcpSession, h.session(t)), "": who, // the newest era has no session
 		} {
 			for range 2 {
 				h.http.CloseIdleConnections()
@@ -243,7 +246,7 @@ func houses(t *testing.T) map[string]*watchedHouse {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "s")
-		l, err := ListenSocket(path)
+		l, err := net.Listen("unix", path)
 		if err != nil {
 			t.Fatal(err)
 		}

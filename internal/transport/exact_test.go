@@ -16,10 +16,10 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-var oddIDs = []string{"9007199254740993", "-123456789012345678901", "1.50", "1e2", `"\ud800x"`}
+var oddIDs = []string{"0", "-1", "9007199254740993", "-123456789012345678901", "1.50", "1e2", `""`, `"\ud800x"`, `"a\"b"`}
 
-// TestIDsComeBackOverHTTP as they were sent: in answers, in streams and in errors.
-func TestIDsComeBackOverHTTP(t *testing.T) {
+// TestIDsComeBack as they were sent: in answers, in streams and in errors.
+func TestIDsComeBack(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	session := h.session(t)
 	for _, id := range oddIDs {
@@ -45,6 +45,10 @@ func TestIDsComeBackOverHTTP(t *testing.T) {
 		}
 		cancel()
 		c := stdio(t)
+		c.say(failing)
+		if text := c.next(); !strings.Contains(text, `"id":`+id+`,`) && !strings.Contains(text, `"id":`+id+`}`) {
+			t.Errorf("%s, an error on stdio: %s", id, text)
+		}
 		c.say(listen.body)
 		if text := c.next(); !strings.Contains(text, `subscriptionId":`+id) {
 			t.Errorf("%s, listening on stdio: %s", id, text)
@@ -93,6 +97,51 @@ func TestBatchesOverHTTP(t *testing.T) {
 	many := post("["+strings.Repeat(pinging+",", mostInflight)+pinging+"]").with(mcpSession, session)
 	if response, body := h.send(t, many); response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "at most") {
 		t.Errorf("%s %s", response.Status, body)
+	}
+}
+
+// TestTheNewestEraHasNoBatches: its messages in an array are refused, over HTTP with a
+// session and without one, and on stdio.
+func TestTheNewestEraHasNoBatches(t *testing.T) {
+	h := open(t, HTTPOptions{})
+	batch := "[" + inModern(t, post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body + "," + pinging + "]"
+	for _, q := range []request{post(batch), post(batch).with(mcpSession, h.session(t))} {
+		response, body := h.send(t, q)
+		if response.StatusCode != http.StatusOK {
+			t.Fatalf("%s %s", response.Status, body)
+		}
+		checkNoArrays(t, body, mcp.HEADER_MISMATCH)
+	}
+	c := stdio(t)
+	c.agree(mcp.ProtocolVersion20250326)
+	c.say(strings.ReplaceAll(batch, "\n", ""))
+	checkNoArrays(t, c.next(), mcp.INVALID_REQUEST)
+}
+
+// checkNoArrays checks that the first of two messages is refused, and the second is not.
+func checkNoArrays(t *testing.T, body string, code int) {
+	t.Helper()
+	var answers []struct {
+		ID    any
+		Error *struct {
+			Code    int
+			Message string
+		}
+	}
+	if err := json.Unmarshal([]byte(body), &answers); err != nil || len(answers) != 2 {
+		t.Fatalf("%s, %v", body, err)
+	}
+	if no := answers[0].Error; answers[0].ID != 1. || no == nil || no.Code != code || !strings.Contains(no.Message, "no arrays of messages") || answers[1].Error != nil {
+		t.Errorf("%s", body)
+	}
+}
+
+// TestALargeNameThatIsThereTwice is not sent back.
+func TestALargeNameThatIsThereTwice(t *testing.T) {
+	name := strings.Repeat("x", 10_000)
+	_, err := parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping","` + name + `":1,"` + name + `":2}`))
+	if err == nil || !strings.Contains(err.Error(), "twice") || len(err.Error()) > 200 {
+		t.Error(err)
 	}
 }
 
@@ -166,14 +215,11 @@ func TestInvalidParams(t *testing.T) {
 // TestACancellationThatOvertakes: its request is not begun when it comes.
 func TestACancellationThatOvertakes(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	cancelling := func(id int) string {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)
-	}
 	mine, yours := h.session(t), h.session(t)
 	stream, messages := h.stream(t.Context(), t)
 	initialized(t, h, stream, messages)
 
-	h.send(t, post(cancelling(70)).with(mcpSession, mine))
+	h.send(t, post(cancelling("70")).with(mcpSession, mine))
 	if _, body := h.send(t, post(calling(70, "remember", `{"word":"a"}`)).with(mcpSession, yours)); textOf(t, body) != "a" {
 		t.Errorf("another client's: %s", body)
 	}
@@ -184,8 +230,8 @@ func TestACancellationThatOvertakes(t *testing.T) {
 		t.Errorf("a cancellation counts once, and nothing ran before: %s", body)
 	}
 
-	h.send(t, messages.saying(cancelling(80)))
-	if response, body := h.send(t, messages.saying(calling(80, "remember", `{"word":"b"}`))); response.StatusCode != http.StatusAccepted {
+	h.send(t, messages.saying(cancelling("80")))
+	if response, body := h.send(t, messages.saying(calling(80, "remember", `{"word":"b"}`))); !strings.Contains(body, "cancelled before it came") {
 		t.Errorf("SSE: %s %s", response.Status, body)
 	}
 	h.send(t, messages.saying(calling(81, "remember", `{"word":"c"}`)))

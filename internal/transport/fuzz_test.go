@@ -3,9 +3,7 @@ package transport
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"log/slog"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -56,7 +54,7 @@ func FuzzHTTP(f *testing.F) {
 		defer cancel()
 		before, sessions := tools.ran.Load(), len(h.peers.byID)
 		answer := httptest.NewRecorder()
-		h.Handler().ServeHTTP(answer, r.WithContext(ctx))
+		h.handler.ServeHTTP(answer, r.WithContext(ctx))
 		h.work.tasks.Wait()
 		if faults.panicked != "" {
 			t.Fatal(faults.panicked)
@@ -83,7 +81,7 @@ func begun(f *testing.F, h *HTTP, tl *tools) <-chan string {
 	answered := make(chan string, 1)
 	go func() {
 		answer := httptest.NewRecorder()
-		h.Handler().ServeHTTP(answer, r)
+		h.handler.ServeHTTP(answer, r)
 		answered <- answer.Body.String()
 	}()
 	soon(f, tl.began)
@@ -137,28 +135,4 @@ func (f *faults) Handle(_ context.Context, r slog.Record) error {
 		r.Attrs(func(a slog.Attr) bool { f.panicked += a.String() + "\n"; return true })
 	}
 	return nil
-}
-
-// FuzzFields: whatever valid JSON it is, the fields are those that a decoder finds.
-func FuzzFields(f *testing.F) {
-	for _, text := range []string{
-		`{}`, `{"a":1}`, ` { "a" : -1.5e3 , "b" : [ 1 , { "c" : "]}" } ] } `, `{"a\"}":"\\","b":"\\\"","c":{}}`, `{"a":[],"b":{"a":"{"},"c":null}`,
-		`{"\u0061":true,"é":"\ud800"}`, `[{"a":1}]`, `"{"`, `7`, `{"a":{"b":[[[]]]},"c":false}`,
-	} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		if !json.Valid([]byte(text)) {
-			t.Skip()
-		}
-		var want map[string]json.RawMessage
-		_ = json.Unmarshal([]byte(text), &want) // nil for what is no object
-		got := map[string]json.RawMessage{}
-		for name, value := range fields([]byte(text)) {
-			got[string([]rune(name))] = value // as the decoder: what is no UTF-8 is U+FFFD
-		}
-		if !maps.EqualFunc(got, want, func(a, b json.RawMessage) bool { return string(a) == string(b) }) {
-			t.Errorf("%s: %q, not %q", text, got, want)
-		}
-	})
 }

@@ -26,8 +26,8 @@ type HTTPOptions struct {
 	// Authenticator says who sent a request; nil lets everybody in.
 	Authenticator Authenticator
 	// Routes are served beside MCP, by path. They are behind the checks of Host
-	// and Origin, and not behind authentication.
-	Routes map[string]http.Handler
+	// and Origin, and behind an authentication of their own if they have one.
+	Routes map[string]Route
 	// Left is called when a client is gone that has no principal: gone is true when
 	// it said so, false when its stream broke, its process ended, or it was silent
 	// for too long. It must not block for long.
@@ -61,6 +61,12 @@ type HTTPOptions struct {
 	sending, reading, heartbeat, processSweep time.Duration // shorter in tests
 }
 
+// Route is a handler and who says who may use it; nil lets everybody.
+type Route struct {
+	http.Handler
+	Authenticator Authenticator
+}
+
 func (o *HTTPOptions) setDefaults() {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
@@ -87,13 +93,12 @@ type HTTP struct {
 	work      *work
 }
 
-// NewHTTP returns a server of MCP over HTTP. Serve runs it; Handler is for who
-// brings an http.Server along.
+// NewHTTP returns a server of MCP over HTTP. Serve runs it.
 func NewHTTP(s *server.MCPServer, options HTTPOptions) *HTTP {
 	options.setDefaults()
 	h := &HTTP{
 		options: options, log: options.Logger, mcp: s, peers: newPeers(), work: newWork(),
-		bodies: newBodies(options.MaxRequest, options.sending), limits: newLimits(options.MaxCalls, options.MaxRate),
+		bodies: newBodies(options.MaxRequest, options.sending), limits: newLimits(options.MaxCalls, options.MaxRate, startBurst),
 		failures: newFailures(),
 	}
 	guarded := newGuard(options.AllowOrigins, options.AllowHosts).protect(h.routes())
@@ -101,24 +106,22 @@ func NewHTTP(s *server.MCPServer, options HTTPOptions) *HTTP {
 	return h
 }
 
-// Handler returns the whole surface, its checks included.
-func (h *HTTP) Handler() http.Handler { return h.handler }
-
 // routes finds the handler of a path, which must be exact: a path that is
 // cleaned up first is one that a proxy's rules may have seen otherwise.
 func (h *HTTP) routes() http.Handler {
 	routes := map[string]http.Handler{}
+	add := func(path string, handler methods) {
+		routes[path] = h.identified(Route{handler, h.options.Authenticator})
+	}
 	if h.options.Streamable {
-		routes[StreamablePath] = h.identified(methods{
-			http.MethodPost: h.post, http.MethodGet: h.listen, http.MethodDelete: h.goodbye,
-		})
+		add(StreamablePath, methods{http.MethodPost: h.post, http.MethodGet: h.listen, http.MethodDelete: h.goodbye})
 	}
 	if h.options.SSE {
-		routes[SSEPath] = h.identified(methods{http.MethodGet: h.openStream})
-		routes[MessagePath] = h.identified(methods{http.MethodPost: h.takeMessage})
+		add(SSEPath, methods{http.MethodGet: h.openStream})
+		add(MessagePath, methods{http.MethodPost: h.takeMessage})
 	}
-	for path, handler := range h.options.Routes {
-		routes[path] = handler
+	for path, route := range h.options.Routes {
+		routes[path] = h.identified(route)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if handler := routes[r.URL.Path]; handler != nil {

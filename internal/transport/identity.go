@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"understudy/internal/proc"
 )
 
 // Caller is who sent a request. Everything that decides it is in this file:
@@ -107,7 +109,7 @@ func (h *HTTP) withoutSession(r *http.Request, m message) Caller {
 	}
 	peer := peerFrom(r.Context())
 	switch {
-	case peer.process != process{}:
+	case peer.process != (proc.ID{}):
 		c.Client = processPrefix + peer.process.String() + " " + h.processes.name(peer.process, m.clientName)
 	case peer.user != "":
 		c.Client = userPrefix + peer.user + " " + shortName(m.clientName)
@@ -122,7 +124,7 @@ func Origin(ctx context.Context) string {
 	e := exchangeFrom(ctx)
 	if !e.forwarded {
 		switch peer := peerFrom(ctx); {
-		case peer.process != process{}:
+		case peer.process != (proc.ID{}):
 			return processPrefix + peer.process.String()
 		case peer.user != "":
 			return userPrefix + peer.user
@@ -136,13 +138,13 @@ func Origin(ctx context.Context) string {
 
 // HasEnded reports whether an Origin is a process that has ended.
 func HasEnded(origin string) bool {
-	var p process
+	var p proc.ID
 	text, ok := strings.CutPrefix(origin, processPrefix)
 	if !ok {
 		return false
 	}
-	_, err := fmt.Sscanf(text, "%d.%d", &p.pid, &p.started)
-	return err == nil && !p.isAlive()
+	_, err := fmt.Sscanf(text, "%d.%d", &p.PID, &p.Start)
+	return err == nil && p.HasEnded()
 }
 
 // isForwarded reports whether a proxy has passed the request on: the process at the

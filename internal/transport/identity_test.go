@@ -81,29 +81,10 @@ func TestASessionIsNotChosen(t *testing.T) {
 	}
 }
 
-// TestCallers: each era's caller is known as well as can be.
-func TestCallers(t *testing.T) {
-	h := open(t, HTTPOptions{})
-	id := h.session(t)
-	_, messages := h.stream(t.Context(), t)
-	sse := messages.path[strings.Index(messages.path, "=")+1:]
-	for want, q := range map[string]request{
-		"session:" + id:  post(calling(1, "wait", "")).with(mcpSession, id),
-		"session:" + sse: messages.saying(calling(1, "wait", "")),
-		own(t) + "test":  inModern(t, post(calling(1, "wait", ""))).with(mcpSession, id), // no session there
-	} {
-		h.tools.finish <- struct{}{}
-		h.send(t, q)
-		if got := soon(t, h.tools.began); got.Client != want || got.Request == "" {
-			t.Errorf("%+v, not %q", got, want)
-		}
-	}
-}
-
 // TestCancelling: a call ends when its own client says so, and nobody else's does.
 func TestCancelling(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	const cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`
+	cancel := cancelling("7")
 	mine, yours := h.session(t), h.session(t)
 	stream, messages := h.stream(t.Context(), t)
 	_, strange := h.stream(t.Context(), t)
@@ -217,22 +198,6 @@ func TestMessagesThatReadInTwoWays(t *testing.T) {
 	}
 }
 
-// TestCancelIsSeenAtOnce: a client of SSE may cancel as soon as its call was
-// taken, when nobody has begun with it.
-func TestCancelIsSeenAtOnce(t *testing.T) {
-	h := open(t, HTTPOptions{})
-	stream, messages := h.stream(t.Context(), t)
-	for id := range 50 {
-		h.send(t, messages.saying(calling(id, "wait", "")))
-		h.send(t, messages.saying(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, id)))
-	}
-	eventually(t, "the end of all calls", func() bool { return h.work.wait(0) })
-	h.send(t, messages.saying(calling(50, "remember", `{"word":"x"}`)))
-	if text := textOf(t, stream.next()); text != "x" {
-		t.Errorf("a cancelled call was answered: %s", text)
-	}
-}
-
 // TestLeaving: what the server is told of a client that is gone, and what the
 // calls of such a client are told.
 func TestLeaving(t *testing.T) {
@@ -265,6 +230,9 @@ func TestLeaving(t *testing.T) {
 		_, messages := h.stream(ctx, t)
 		h.send(t, messages.saying(calling(1, "wait", "")))
 		caller := soon(t, h.tools.began)
+		if caller.Request == "" {
+			t.Error("the log can't name the request")
+		}
 		drop()
 		if err := soon(t, h.tools.ended); err != errDropped {
 			t.Errorf("%v", err)

@@ -1,11 +1,11 @@
 package transport
 
 import (
+	"fmt"
 	"math"
 	"net"
 	"net/http"
 	"net/netip"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +17,16 @@ import (
 // can't be told apart but by the address they share.
 const anonymousShare = 4
 
+// startBurst is how many seconds' worth of requests a client may send at once: one that
+// starts asks for much.
+const startBurst = 2
+
 // limits bound what one client may ask for: calls and streams at once, and
 // requests a second.
 type limits struct {
 	calls  int     // 0 is no limit
 	rate   float64 // a second; 0 is no limit
+	burst  float64 // seconds' worth of requests that may come at once
 	mu     sync.Mutex
 	meters map[string]*meter
 	swept  time.Time
@@ -35,17 +40,17 @@ type meter struct {
 	last           time.Time
 }
 
-func newLimits(calls int, perSecond float64) *limits {
-	return &limits{calls: calls, rate: perSecond, meters: map[string]*meter{}}
+func newLimits(calls int, perSecond, burst float64) *limits {
+	return &limits{calls: calls, rate: perSecond, burst: burst, meters: map[string]*meter{}}
 }
 
 // begin counts a call of the client's, or a stream, until end is called.
 // Otherwise it says why not.
-func (l *limits) begin(client metered, isStream bool) (end func(), refusal *tooMany) {
+func (l *limits) begin(client metered, isStream bool) (end func(), refusal tooMany) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	m := l.meter(client)
-	if refusal := m.pace(); refusal != nil {
+	if refusal := m.pace(); refusal != "" {
 		return nil, refusal
 	}
 	counter, what := &m.calls, "calls"
@@ -53,7 +58,7 @@ func (l *limits) begin(client metered, isStream bool) (end func(), refusal *tooM
 		counter, what = &m.streams, "streams"
 	}
 	if most := l.calls * m.share; l.calls > 0 && *counter >= most {
-		return nil, &tooMany{"you have " + strconv.Itoa(most) + " " + what + " open, and more are not allowed; wait until one has ended"}
+		return nil, tooMany(fmt.Sprintf("you have %d %s open, and more are not allowed; wait until one has ended", most, what))
 	}
 	*counter++
 	return func() {
@@ -61,21 +66,29 @@ func (l *limits) begin(client metered, isStream bool) (end func(), refusal *tooM
 		defer l.mu.Unlock()
 		*counter--
 		m.last = time.Now()
-	}, nil
+	}, ""
 }
 
 // pass counts a message that wants no answer.
-func (l *limits) pass(client metered) *tooMany {
+func (l *limits) pass(client metered) tooMany {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.meter(client).pace()
 }
 
-func (m *meter) pace() *tooMany {
+// isExhausted reports whether pass would refuse now.
+func (l *limits) isExhausted(client metered) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	m := l.meters[client.key]
+	return m != nil && m.limiter.Tokens() < 1
+}
+
+func (m *meter) pace() tooMany {
 	if m.limiter != nil && !m.limiter.Allow() {
-		return &tooMany{"too many requests a second; slow down"}
+		return "too many requests a second; slow down"
 	}
-	return nil
+	return ""
 }
 
 // meter finds or makes the client's meter. The caller holds mu.
@@ -86,9 +99,8 @@ func (l *limits) meter(client metered) *meter {
 		l.sweep(now)
 		m = &meter{share: client.share}
 		if l.rate > 0 {
-			// Two seconds' worth at once: a client that starts asks for much.
 			perSecond := l.rate * float64(client.share)
-			m.limiter = rate.NewLimiter(rate.Limit(perSecond), int(math.Ceil(2*perSecond)))
+			m.limiter = rate.NewLimiter(rate.Limit(perSecond), int(math.Ceil(l.burst*perSecond)))
 		}
 		l.meters[client.key] = m
 	}
@@ -96,17 +108,23 @@ func (l *limits) meter(client metered) *meter {
 	return m
 }
 
-// forgetting is after how long nothing of a client's use counts any more.
-const forgetting = time.Minute
+const (
+	// forgetting is after how long nothing of a client's use counts any more.
+	forgetting = time.Minute
+	// remembered bounds how many clients, and credentials, are kept in mind.
+	remembered = 10_000
+)
 
-// sweep forgets who has used nothing for long. The caller holds mu.
+// sweep forgets who has used nothing for long; when there are too many, all who use
+// nothing now. The caller holds mu.
 func (l *limits) sweep(now time.Time) {
-	if now.Sub(l.swept) < forgetting {
+	full := len(l.meters) >= remembered
+	if !full && now.Sub(l.swept) < forgetting {
 		return
 	}
 	l.swept = now
 	for key, m := range l.meters {
-		if m.calls+m.streams == 0 && now.Sub(m.last) > forgetting {
+		if m.calls+m.streams == 0 && (full || now.Sub(m.last) > forgetting) {
 			delete(l.meters, key)
 		}
 	}
@@ -155,10 +173,10 @@ func network(ip netip.Addr) string {
 	return ip.String()
 }
 
-// tooMany is why a client must wait.
-type tooMany struct{ text string }
+// tooMany is why a client must wait, "" where it need not.
+type tooMany string
 
-func (t *tooMany) answer(w http.ResponseWriter, id []byte) {
+func (t tooMany) answer(w http.ResponseWriter, id []byte) {
 	w.Header().Set("Retry-After", "1")
-	refuseMessage(w, id, http.StatusTooManyRequests, t.text)
+	refuseMessage(w, id, http.StatusTooManyRequests, string(t))
 }

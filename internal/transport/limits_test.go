@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -42,8 +41,7 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 		t.Errorf("another client: %s %s", response.Status, body)
 	}
 	// What is no request is always let through: a client must be able to cancel.
-	cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":0}}`
-	h.send(t, post(cancel).with(mcpSession, mine))
+	h.send(t, post(cancelling("0")).with(mcpSession, mine))
 	soon(t, h.tools.ended)
 	eventually(t, "room for a call", func() bool {
 		response, _ := h.send(t, post(call).with(mcpSession, mine))
@@ -57,22 +55,9 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 	}
 }
 
+// TestRequestsASecondAreLimited, but a cancellation is never too much.
 func TestRequestsASecondAreLimited(t *testing.T) {
 	h := open(t, HTTPOptions{MaxRate: 0.001}) // nothing comes back during the test
-	id := h.session(t)
-	call := post(calling(1, "remember", "")).with(mcpSession, id)
-	if response, _ := h.send(t, call); response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status)
-	}
-	response, body := h.send(t, call)
-	if response.StatusCode != http.StatusTooManyRequests || textOf(t, body) != "error: too many requests a second; slow down" {
-		t.Errorf("%s %s", response.Status, body)
-	}
-}
-
-// TestACancellationIsNeverTooMuch, however fast its client was before.
-func TestACancellationIsNeverTooMuch(t *testing.T) {
-	h := open(t, HTTPOptions{MaxRate: 0.001})
 	id := h.session(t)
 	answered := make(chan string, 1)
 	go func() {
@@ -80,8 +65,11 @@ func TestACancellationIsNeverTooMuch(t *testing.T) {
 		answered <- body
 	}()
 	soon(t, h.tools.began)
-	cancel := post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`).with(mcpSession, id)
-	if response, body := h.send(t, cancel); response.StatusCode != http.StatusAccepted {
+	response, body := h.send(t, post(calling(1, "remember", "")).with(mcpSession, id))
+	if response.StatusCode != http.StatusTooManyRequests || textOf(t, body) != "error: too many requests a second; slow down" {
+		t.Errorf("%s %s", response.Status, body)
+	}
+	if response, body := h.send(t, post(cancelling("7")).with(mcpSession, id)); response.StatusCode != http.StatusAccepted {
 		t.Errorf("%s %s", response.Status, body)
 		h.tools.finish <- struct{}{}
 	}
@@ -91,12 +79,12 @@ func TestACancellationIsNeverTooMuch(t *testing.T) {
 // TestAskingIsNoGuess: who has no token yet is told where to get one, always.
 func TestAskingIsNoGuess(t *testing.T) {
 	h := open(t, HTTPOptions{Authenticator: names{}})
-	for range 3 * failuresAtOnce {
+	for range 3 * failureRate * failureBurst {
 		if response, _ := h.send(t, post(initialize)); response.StatusCode != http.StatusUnauthorized {
 			t.Fatal(response.Status)
 		}
 	}
-	for range 3 * failuresAtOnce {
+	for range 3 * failureRate * failureBurst {
 		if response, _ := h.send(t, post(initialize).with("Authorization", "Bearer poor")); response.StatusCode != http.StatusForbidden {
 			t.Fatal(response.Status)
 		}
@@ -112,7 +100,7 @@ func TestGuessing(t *testing.T) {
 		t.Fatal(response.Status)
 	}
 	refused := 0
-	for range 20 * failuresAtOnce { // some come back meanwhile
+	for range 20 * failureRate * failureBurst { // some come back meanwhile
 		if response, _ := h.send(t, call.with("Authorization", "Bearer wrong")); response.StatusCode == http.StatusTooManyRequests {
 			if refused++; refused > 10 {
 				break
@@ -125,59 +113,6 @@ func TestGuessing(t *testing.T) {
 	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != http.StatusOK {
 		t.Errorf("honest credentials: %s", response.Status)
 	}
-}
-
-// TestManyClientsDoNotMix: two hundred at once on each transport, each with a
-// memory of its own.
-func TestManyClientsDoNotMix(t *testing.T) {
-	const clients, words = 200, 3
-	// As configured by default.
-	h := open(t, HTTPOptions{MaxCalls: 256, MaxRate: 1000, MaxConnections: 2048})
-	remember := func(client, word int) string {
-		return calling(word, "remember", fmt.Sprintf(`{"word":"%d.%d "}`, client, word))
-	}
-	want := func(client int) (all string) {
-		for word := range words {
-			all += fmt.Sprintf("%d.%d ", client, word)
-		}
-		return all
-	}
-	done := make(chan error, 3*clients)
-	for client := range clients {
-		go func() {
-			id := h.session(t)
-			var last string
-			for word := range words {
-				_, last = h.send(t, post(remember(client, word)).with(mcpSession, id))
-			}
-			done <- differs("older era", textOf(t, last), want(client))
-		}()
-		go func() {
-			stream, messages := h.stream(t.Context(), t)
-			var last string
-			for word := range words {
-				h.send(t, messages.saying(remember(-client, word)))
-				last = stream.next()
-			}
-			done <- differs("SSE", textOf(t, last), want(-client))
-		}()
-		go func() { // without sessions: the answer must be the asker's
-			_, body := h.send(t, inModern(t, post(calling(client, "count", fmt.Sprintf(`{"name":"%d","to":0}`, client)))))
-			done <- differs("newest era", textOf(t, body), fmt.Sprint(client))
-		}()
-	}
-	for range 3 * clients {
-		if err := soon(t, done); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
-func differs(where, got, want string) error {
-	if got != want {
-		return fmt.Errorf("%s: %q, not %q", where, got, want)
-	}
-	return nil
 }
 
 // TestRoomForSessions: who opens very many loses his own, and nobody who has
@@ -258,36 +193,5 @@ func TestMemoryOfOneClient(t *testing.T) {
 	mine.release()
 	if err := more.grow(largeBody + 1); err != nil {
 		t.Error(err)
-	}
-}
-
-func BenchmarkCalls(b *testing.B) {
-	h := open(b, HTTPOptions{MaxCalls: 256, MaxRate: 1e9})
-	id := h.session(b)
-	for name, q := range map[string]request{
-		"older": post(calling(1, "remember", "")).with(mcpSession, id), "newest": inModern(b, post(calling(1, "remember", ""))),
-	} {
-		b.Run(name, func(b *testing.B) {
-			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100}}
-			b.SetParallelism(32)
-			b.RunParallel(func(pb *testing.PB) {
-				for pb.Next() {
-					r, _ := http.NewRequest(http.MethodPost, "http://"+h.addr+q.path, strings.NewReader(q.body))
-					for name, value := range q.header {
-						r.Header.Set(name, value)
-					}
-					response, err := client.Do(r)
-					if err != nil {
-						b.Fatal(err)
-					}
-					if response.StatusCode != http.StatusOK {
-						b.Fatal(fmt.Sprint(response.Status))
-					}
-					_, _ = io.Copy(io.Discard, response.Body)
-					_ = response.Body.Close()
-				}
-			})
-			client.CloseIdleConnections()
-		})
 	}
 }

@@ -1,48 +1,16 @@
 package transport
 
 import (
-	"bytes"
+	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"net"
-	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 )
-
-// ListenSocket listens on a Unix socket that only its owner may use. A socket
-// that a dead server left behind is removed first.
-func ListenSocket(path string) (net.Listener, error) {
-	if err := removeStale(path); err != nil {
-		return nil, err
-	}
-	return listenPrivately(path)
-}
-
-func removeStale(path string) error {
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return fmt.Errorf("socket: %w", err)
-	case info.Mode()&fs.ModeSocket == 0:
-		return fmt.Errorf("socket: %s is there and is no socket; remove it or choose another path", path)
-	}
-	conn, err := net.DialTimeout("unix", path, 5*time.Second)
-	switch {
-	case err == nil:
-		_ = conn.Close()
-		return fmt.Errorf("socket: another server answers at %s", path)
-	case isRefused(err):
-		return os.Remove(path)
-	}
-	// Its queue may be full, say: then somebody is there.
-	return fmt.Errorf("socket: it can't be told whether a server is at %s; remove it if there is none: %w", path, err)
-}
 
 // bounded accepts no more connections at once than it may; more wait until one
 // is closed.
@@ -50,17 +18,16 @@ func bounded(l net.Listener, most int) net.Listener {
 	if most <= 0 {
 		return l
 	}
-	return &boundedListener{
-		Listener: l, places: make(chan struct{}, most), closed: make(chan struct{}),
-		each: max(1, most/addressShare), of: map[string]int{},
-	}
+	b := &boundedListener{Listener: l, places: semaphore.NewWeighted(int64(most)), each: max(1, most/addressShare), of: map[string]int{}}
+	b.open, b.end = context.WithCancel(context.Background())
+	return b
 }
 
 type boundedListener struct {
 	net.Listener
-	places chan struct{}
-	once   sync.Once
-	closed chan struct{}
+	places *semaphore.Weighted
+	open   context.Context // ends with the listener
+	end    context.CancelFunc
 
 	each int // how many one address may have
 	mu   sync.Mutex
@@ -72,25 +39,23 @@ type boundedListener struct {
 const addressShare = 4
 
 func (l *boundedListener) Accept() (net.Conn, error) {
-	select {
-	case l.places <- struct{}{}:
-	case <-l.closed:
+	if l.places.Acquire(l.open, 1) != nil {
 		return nil, net.ErrClosed
 	}
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			<-l.places
+			l.places.Release(1)
 			return nil, err
 		}
 		place := placeOf(conn.RemoteAddr())
-		if !l.enter(place) {
+		if !l.count(place, 1) {
 			_ = conn.Close() // it has enough of them
 			continue
 		}
 		return &boundedConn{Conn: conn, leave: sync.OnceFunc(func() {
-			l.exit(place)
-			<-l.places
+			l.count(place, -1)
+			l.places.Release(1)
 		})}, nil
 	}
 }
@@ -104,32 +69,22 @@ func placeOf(a net.Addr) string {
 	return network(tcp.AddrPort().Addr())
 }
 
-func (l *boundedListener) enter(place string) bool {
-	if place == "" {
-		return true
-	}
+// count adds to the connections of a place, if it may have so many.
+func (l *boundedListener) count(place string, more int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.of[place] >= l.each {
+	now := l.of[place] + more
+	if place != "" && now > l.each {
 		return false
 	}
-	l.of[place]++
+	if l.of[place] = now; now == 0 {
+		delete(l.of, place)
+	}
 	return true
 }
 
-func (l *boundedListener) exit(place string) {
-	if place == "" {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.of[place]--; l.of[place] == 0 {
-		delete(l.of, place)
-	}
-}
-
 func (l *boundedListener) Close() error {
-	l.once.Do(func() { close(l.closed) })
+	l.end()
 	return l.Listener.Close()
 }
 
@@ -153,17 +108,16 @@ type certificate struct {
 	log       *slog.Logger
 	every     time.Duration
 
-	mu      sync.Mutex
-	pair    *tls.Certificate
-	text    [2][]byte // of the pair
-	checked time.Time
+	mu     sync.Mutex
+	pair   *tls.Certificate
+	looked time.Time
 }
 
 // TLSConfig returns a configuration that serves the certificate in the two
 // files, and their next one when they change. TLS 1.2 is the least.
 func TLSConfig(cert, key string, log *slog.Logger) (*tls.Config, error) {
 	c := &certificate{cert: cert, key: key, log: log, every: certificateCheck}
-	if _, err := c.load(); err != nil {
+	if err := c.load(); err != nil {
 		return nil, err
 	}
 	return &tls.Config{
@@ -177,35 +131,20 @@ func TLSConfig(cert, key string, log *slog.Logger) (*tls.Config, error) {
 func (c *certificate) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if time.Since(c.checked) < c.every {
-		return c.pair
-	}
-	if changed, err := c.load(); err != nil {
-		c.log.Warn("the new certificate can't be used; the old one serves on", "error", err)
-	} else if changed {
-		c.log.Info("the certificate was replaced", "file", c.cert)
+	if time.Since(c.looked) >= c.every {
+		if err := c.load(); err != nil {
+			c.log.Warn("the new certificate can't be used; the old one serves on", "error", err)
+		}
 	}
 	return c.pair
 }
 
-// load takes over the pair that is there, if it is a new one.
-func (c *certificate) load() (changed bool, err error) {
-	c.checked = time.Now()
-	cert, err := os.ReadFile(c.cert)
+func (c *certificate) load() error {
+	c.looked = time.Now()
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
 	if err != nil {
-		return false, fmt.Errorf("reading the certificate: %w", err)
+		return fmt.Errorf("reading the certificate: %w", err)
 	}
-	key, err := os.ReadFile(c.key)
-	if err != nil {
-		return false, fmt.Errorf("reading the certificate: %w", err)
-	}
-	if bytes.Equal(cert, c.text[0]) && bytes.Equal(key, c.text[1]) {
-		return false, nil
-	}
-	pair, err := tls.X509KeyPair(cert, key)
-	if err != nil {
-		return false, fmt.Errorf("reading the certificate: %w", err)
-	}
-	c.pair, c.text = &pair, [2][]byte{cert, key}
-	return true, nil
+	c.pair = &pair
+	return nil
 }

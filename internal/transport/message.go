@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"strings"
 
+	strict "github.com/go-jose/go-jose/v4/json"
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
@@ -42,15 +42,17 @@ func parse(body []byte) (message, error) {
 	if err != nil {
 		return message{}, err
 	}
-	m := message{Result: head["result"], Error: head["error"]}
-	if !isID(head["id"]) {
+	m := message{
+		ID: json.RawMessage(head["id"]), params: json.RawMessage(head["params"]),
+		Result: json.RawMessage(head["result"]), Error: json.RawMessage(head["error"]),
+	}
+	if !isID(m.ID) {
+		m.ID = nil
 		return m, errBadID
 	}
-	m.ID = head["id"]
 	if head["method"] != nil && json.Unmarshal(head["method"], &m.Method) != nil || m.Method == "" && !m.isAnswer() {
 		return m, errNoMessage
 	}
-	m.params = head["params"]
 	return m, m.readParams()
 }
 
@@ -99,6 +101,9 @@ func (m message) isCancellation() bool { return m.Method == methodCancelled && !
 func (m message) isListening() bool {
 	return m.isRequest() && m.Method == string(mcp.MethodSubscriptionsListen)
 }
+
+// aStream is what the GET of a stream of notifications counts as.
+var aStream = message{ID: json.RawMessage("null"), Method: string(mcp.MethodSubscriptionsListen)}
 
 // isModern reports whether it is of the era without sessions, as mcp-go decides.
 func (m message) isModern(header http.Header) bool {
@@ -186,97 +191,36 @@ const codeRefused = -32000
 var (
 	errNoJSON    = errors.New("the message is not valid JSON")
 	errNoMessage = errors.New("the message is not one of JSON-RPC: it needs a method, or the id of a request that it answers")
+	errTwoWays   = errors.New("the message can be read in two ways: a name stands in it twice")
 	errBadID     = errors.New("the id of a message must be a string or a number")
 )
 
-// pick returns those fields of a JSON object that have one of the names. One
-// that is there twice, or in another case, is refused. The object must be valid
-// JSON; what is none has no fields.
-func pick(object json.RawMessage, names ...string) (map[string]json.RawMessage, error) {
-	found := map[string]json.RawMessage{}
-	for key, value := range fields(object) {
+// pick returns the fields of a JSON object, which must be valid JSON; what is no object
+// has none. One that is there twice is refused, or one that has one of the names in
+// another case.
+func pick(object json.RawMessage, names ...string) (map[string]part, error) {
+	if !bytes.HasPrefix(bytes.TrimLeft(object, " \t\r\n"), []byte("{")) {
+		return nil, nil
+	}
+	var found map[string]part
+	if err := strict.Unmarshal(object, &found); err != nil {
+		return nil, errTwoWays // err has the whole name, which may be large
+	}
+	for key := range found {
 		for _, name := range names {
-			if !strings.EqualFold(key, name) {
-				continue
+			if key != name && strings.EqualFold(key, name) {
+				return nil, fmt.Errorf("the field %q of the message is written otherwise", name)
 			}
-			if _, twice := found[name]; twice || key != name {
-				return nil, fmt.Errorf("the field %q of the message is there twice, or written otherwise", name)
-			}
-			found[name] = value
 		}
 	}
 	return found, nil
 }
 
-// fields are the names and values of an object of valid JSON, in their order; parts of
-// it, not copies. (json.Decoder, which has no such view, takes longer for it than
-// mcp-go for the whole call.)
-func fields(object json.RawMessage) iter.Seq2[string, json.RawMessage] {
-	return func(yield func(string, json.RawMessage) bool) {
-		at := skip(object, 0, space)
-		if at == len(object) || object[at] != '{' {
-			return
-		}
-		for at = skip(object, at+1, space); at < len(object) && object[at] == '"'; at = skip(object, at, space+",") {
-			end := endOfValue(object, at)
-			name, ok := text(object[at:end])
-			at = skip(object, end, space+":")
-			end = endOfValue(object, at)
-			if !ok || !yield(name, object[at:end]) {
-				return
-			}
-			at = end
-		}
-	}
-}
+// part is a value in a text of JSON: not copied, as a message may be large.
+type part json.RawMessage
 
-const space = " \t\r\n"
-
-// skip returns where the bytes end that are some of those.
-func skip(b []byte, at int, some string) int {
-	for at < len(b) && strings.IndexByte(some, b[at]) >= 0 {
-		at++
-	}
-	return at
-}
-
-// endOfValue returns where the value of JSON ends that begins there.
-func endOfValue(b []byte, at int) int {
-	for depth := 0; at < len(b); at++ {
-		switch b[at] {
-		case '"':
-			for at++; at < len(b) && b[at] != '"'; at++ {
-				if b[at] == '\\' {
-					at++
-				}
-			}
-		case '{', '[':
-			depth++
-			continue
-		case '}', ']':
-			depth--
-		default:
-			if depth == 0 {
-				if end := bytes.IndexAny(b[at:], space+",:}]"); end >= 0 {
-					return at + end
-				}
-				return len(b)
-			}
-			continue
-		}
-		if depth == 0 {
-			return min(at+1, len(b))
-		}
-	}
-	return len(b)
-}
-
-// text is what a string of JSON says.
-func text(quoted []byte) (string, bool) {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1]), true
-	}
-	var said string
-	err := json.Unmarshal(quoted, &said)
-	return said, err == nil
+// UnmarshalJSON has the value be a part of the text that it is read from.
+func (p *part) UnmarshalJSON(text []byte) error {
+	*p = text
+	return nil
 }

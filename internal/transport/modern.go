@@ -1,16 +1,19 @@
 package transport
 
 import (
+	"context"
 	"crypto/rand"
 	"net/http"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// postModern takes a message of the newest era, which has no sessions: a connection
-// that is closed cancels its request. Cancellations are not obeyed, as nothing says
-// whose request is meant.
-func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m message, body []byte) {
+// postAlone takes a message of no session: of the newest era, which has none, or of an
+// older one by a client that sends no id, as claude.ai's connectors never send the id back
+// of the session that they opened. A connection that is closed cancels its request.
+// Cancellations are not obeyed, as nothing says whose request is meant.
+func (h *HTTP) postAlone(w http.ResponseWriter, r *http.Request, m message, body []byte) {
 	if m.isCancellation() {
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -21,28 +24,34 @@ func (h *HTTP) postModern(w http.ResponseWriter, r *http.Request, m message, bod
 		return
 	}
 	defer end()
-	if code, why := h.checkModern(r.Header, m); code != 0 {
-		refuseAs(w, m.ID, http.StatusBadRequest, code, why)
-		return
-	}
+	ctx := WithCaller(r.Context(), caller)
 	s := newSession(r.Context(), "", h.log)
 	s.Initialize()
-	if !m.isRequest() {
-		s.handle(h.mcp.WithContext(WithCaller(r.Context(), caller), s), h.mcp, m, body)
+	takesEvents, isModern := true, m.isModern(r.Header)
+	if isModern {
+		if code, why := h.checkModern(r.Header, m); code != 0 {
+			refuseAs(w, m.ID, http.StatusBadRequest, code, why)
+			return
+		}
+	} else {
+		s.SetProtocolVersion(r.Header.Get(mcp.HeaderProtocolVersion))
+		takesEvents = strings.Contains(r.Header.Get("Accept"), "text/event-stream")
+	}
+	switch {
+	case !m.isRequest():
+		s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body)
 		w.WriteHeader(http.StatusAccepted)
-		return
+	case isModern && m.isListening():
+		h.listenModern(ctx, w, s, m, body)
+	default:
+		h.answer(ctx, w, s, s, m, body, takesEvents)
 	}
-	if m.isListening() {
-		h.listenModern(w, r, caller, s, m, body)
-		return
-	}
-	h.answer(WithCaller(r.Context(), caller), w, s, s, m, body, true)
 }
 
 // listenModern answers a request with what it listens to, until its connection ends or
 // the server stops.
-func (h *HTTP) listenModern(w http.ResponseWriter, r *http.Request, caller Caller, s *session, m message, body []byte) {
-	ctx, cancel := h.work.streaming(WithCaller(r.Context(), caller))
+func (h *HTTP) listenModern(ctx context.Context, w http.ResponseWriter, s *session, m message, body []byte) {
+	ctx, cancel := h.work.streaming(ctx)
 	defer cancel()
 	s.id, s.subscription = rand.Text(), m.ID // for mcp-go, which tells nobody without an id
 	as := &listener{session: s}

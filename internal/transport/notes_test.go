@@ -81,15 +81,6 @@ func initialized(t *testing.T, h *house, stream *events, messages request) {
 	h.send(t, messages.saying(`{"jsonrpc":"2.0","method":"notifications/initialized"}`))
 }
 
-// TestAnswersWithoutNotifications are plain JSON.
-func TestAnswersWithoutNotifications(t *testing.T) {
-	h := open(t, HTTPOptions{})
-	response, body := h.send(t, inModern(t, post(calling(1, "remember", `{"word":"a"}`))))
-	if kind := response.Header.Get("Content-Type"); kind != "application/json" || textOf(t, body) != "a" {
-		t.Errorf("%s %s", kind, body)
-	}
-}
-
 // TestElicitation: the client's user is asked on every transport of the older era.
 func TestElicitation(t *testing.T) {
 	h := open(t, HTTPOptions{})
@@ -108,7 +99,7 @@ func TestElicitation(t *testing.T) {
 	// A question that nobody waits for is withdrawn.
 	h.send(t, messages.saying(calling(2, "ask", "")))
 	question := idOf(t, stream.next())
-	h.send(t, messages.saying(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`))
+	h.send(t, messages.saying(cancelling("2")))
 	if note := stream.next(); !strings.Contains(note, `"notifications/cancelled"`) || !strings.Contains(note, `"requestId":`+question) {
 		t.Errorf("SSE, withdrawn: %s", note)
 	}

@@ -129,27 +129,31 @@ func (h *HTTP) admit(ctx context.Context) bool {
 	return ok
 }
 
-// sweep forgets clients of streamable HTTP that are silent for too long, until
-// ctx ends; never one whose call is running.
+// sweep forgets clients that are silent for too long or whose process has ended, until ctx
+// ends.
 func (h *HTTP) sweep(ctx context.Context) {
+	silent := make(<-chan time.Time) // never, where no client is silent for too long
 	ttl := h.options.ClientTTL
-	if ttl <= 0 {
-		return
+	if ttl > 0 {
+		silent = time.Tick(max(ttl/4, time.Millisecond))
 	}
-	ticker := time.NewTicker(max(ttl/4, time.Millisecond))
-	defer ticker.Stop()
+	ended := time.Tick(h.options.processSweep)
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case now := <-ticker.C:
+		case now := <-silent:
 			h.forgetSilent(ctx, now.Add(-ttl))
+		case <-ended:
+			for _, client := range h.processes.ended() {
+				h.left(Caller{Client: client}, false)
+			}
 		}
 	}
 }
 
 // forgetSilent forgets the clients of streamable HTTP that have not been busy since
-// then.
+// then; never one whose call is running.
 func (h *HTTP) forgetSilent(ctx context.Context, then time.Time) {
 	for _, silent := range h.peers.silent(then) {
 		h.forget(ctx, silent, "it sent nothing for long")

@@ -2,39 +2,18 @@ package transport
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"understudy/internal/proc"
 )
-
-// process is one of this machine's processes.
-type process struct {
-	pid     int
-	started uint64 // in ticks of the system's clock since it booted
-}
-
-func (p process) String() string { return fmt.Sprintf("%d.%d", p.pid, p.started) }
-
-// errNoProcess says that no process of that number is there.
-var errNoProcess = errors.New("there is no such process")
-
-// isAlive reports whether the process is still there, or may be: that it can't be looked
-// at, for want of file descriptors, say, is no end.
-func (p process) isAlive() bool {
-	now, err := processOf(p.pid)
-	if err != nil {
-		return !errors.Is(err, errNoProcess)
-	}
-	return now == p
-}
 
 // socketPeer is who is at the other end of a connection, as far as the system tells: a
 // process, or else a user by its number, or neither.
 type socketPeer struct {
-	process process
+	process proc.ID
 	user    string
 }
 
@@ -50,16 +29,16 @@ const (
 // processes are those that are clients, with the names that they gave themselves.
 type processes struct {
 	mu    sync.Mutex
-	names map[process][]string
+	names map[proc.ID][]string
 }
 
 // name is what the client is called in the process.
-func (p *processes) name(of process, name string) string {
+func (p *processes) name(of proc.ID, name string) string {
 	name = shortName(name)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.names == nil {
-		p.names = map[process][]string{}
+		p.names = map[proc.ID][]string{}
 	}
 	known := p.names[of]
 	if !slices.Contains(known, name) {
@@ -72,10 +51,10 @@ func (p *processes) name(of process, name string) string {
 }
 
 // all returns the processes.
-func (p *processes) all() []process {
+func (p *processes) all() []proc.ID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]process, 0, len(p.names))
+	all := make([]proc.ID, 0, len(p.names))
 	for one := range p.names {
 		all = append(all, one)
 	}
@@ -85,7 +64,7 @@ func (p *processes) all() []process {
 // ended forgets the processes that have ended, and returns who they were as clients.
 func (p *processes) ended() (clients []string) {
 	for _, one := range p.all() {
-		if one.isAlive() {
+		if !one.HasEnded() {
 			continue
 		}
 		p.mu.Lock()
@@ -96,22 +75,6 @@ func (p *processes) ended() (clients []string) {
 		p.mu.Unlock()
 	}
 	return clients
-}
-
-// watchProcesses tells of clients that have left with their process, until ctx ends.
-func (h *HTTP) watchProcesses(ctx context.Context, every time.Duration) {
-	ticker := time.NewTicker(every)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			for _, client := range h.processes.ended() {
-				h.left(Caller{Client: client}, false)
-			}
-		}
-	}
 }
 
 type peerKey struct{}

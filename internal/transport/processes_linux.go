@@ -2,11 +2,9 @@ package transport
 
 import (
 	"bufio"
-	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	"fmt"
 	"net"
 	"net/netip"
 	"os"
@@ -16,6 +14,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/proc"
 )
 
 // lookUpPeer returns how to find out who is at the other end of a connection. Of a
@@ -47,8 +47,8 @@ func unixPeer(c *net.UnixConn) (peer socketPeer) {
 		if err != nil {
 			return
 		}
-		if p, err := processOf(int(credentials.Pid)); err == nil {
-			peer.process = p
+		if p, ok := proc.Read(int(credentials.Pid)); ok && !p.Dead {
+			peer.process = p.ID
 			return
 		}
 		peer.user = strconv.FormatUint(uint64(credentials.Uid), 10)
@@ -57,7 +57,7 @@ func unixPeer(c *net.UnixConn) (peer socketPeer) {
 }
 
 // tcpPeer looks for the process that holds the other socket of a connection.
-func tcpPeer(local, remote netip.AddrPort, known []process) (peer socketPeer) {
+func tcpPeer(local, remote netip.AddrPort, known []proc.ID) (peer socketPeer) {
 	if !remote.Addr().IsLoopback() && remote.Addr() != local.Addr() {
 		return peer // of another machine
 	}
@@ -115,10 +115,10 @@ func tableAddress(text string) netip.AddrPort {
 // holderOf returns the process that has the file open, of several the one that
 // started first. The known ones are asked first, which spares a client that connects
 // for each call the search through all others.
-func holderOf(file string, known []process) (process, bool) {
-	var holders []process
+func holderOf(file string, known []proc.ID) (proc.ID, bool) {
+	var holders []proc.ID
 	for _, p := range known {
-		if holds(p.pid, file) && p.isAlive() {
+		if holds(p.PID, file) && !p.HasEnded() {
 			holders = append(holders, p)
 		}
 	}
@@ -126,20 +126,17 @@ func holderOf(file string, known []process) (process, bool) {
 		all, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
 		for _, dir := range all {
 			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && holds(pid, file) {
-				if p, err := processOf(pid); err == nil {
-					holders = append(holders, p)
+				if p, ok := proc.Read(pid); ok && !p.Dead {
+					holders = append(holders, p.ID)
 				}
 			}
 		}
 	}
 	if len(holders) == 0 {
-		return process{}, false
+		return proc.ID{}, false
 	}
-	return slices.MinFunc(holders, func(a, b process) int {
-		if a.started != b.started {
-			return int(int64(a.started - b.started))
-		}
-		return a.pid - b.pid
+	return slices.MinFunc(holders, func(a, b proc.ID) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.PID, b.PID))
 	}), true
 }
 
@@ -158,27 +155,4 @@ func holds(pid int, file string) bool {
 		}
 	}
 	return false
-}
-
-// processOf returns the process that has the number now, errNoProcess if none has or it
-// has ended and only waits to be buried.
-func processOf(pid int) (process, error) {
-	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-	switch {
-	case pid <= 0 || errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH):
-		return process{}, errNoProcess
-	case err != nil:
-		return process{}, err
-	}
-	// The second field is a name in parentheses, which may hold anything.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	const state, startTime = 0, 19 // the 3rd and the 22nd of all fields
-	if len(fields) <= startTime {
-		return process{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
-	}
-	if fields[state] == "Z" || fields[state] == "X" {
-		return process{}, errNoProcess
-	}
-	started, err := strconv.ParseUint(fields[startTime], 10, 64)
-	return process{pid, started}, err
 }

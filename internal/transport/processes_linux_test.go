@@ -1,17 +1,14 @@
 package transport
 
 import (
-	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/proc"
 )
 
 // TestOrigins: a program is one place in every era and under every name, and one behind
@@ -41,22 +38,15 @@ func TestOrigins(t *testing.T) {
 
 // TestWhatHasEnded: a process that has is told from one that can't be looked at.
 func TestWhatHasEnded(t *testing.T) {
-	command := exec.CommandContext(t.Context(), os.Args[0])
-	command.Env = append(os.Environ(), actAsClient+"=nowhere")
-	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
+	c := startClient(t, &watchedHouse{house: &house{addr: "nowhere"}})
+	p, ok := proc.Read(c.pid)
+	if !ok {
+		t.Fatal("the client is not found")
 	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
+	origin := processPrefix + p.ID.String()
+	if HasEnded(origin) {
+		t.Error("it lives")
 	}
-	p, err := processOf(command.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	origin := processPrefix + p.String()
-	ended := map[string]bool{"it lives": HasEnded(origin)}
-
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
@@ -64,24 +54,17 @@ func TestWhatHasEnded(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
 		t.Fatal(err)
 	}
-	_, failed := processOf(p.pid)
-	ended["no file can be opened"] = HasEnded(origin)
+	_, found := proc.Read(p.PID)
+	ended := HasEnded(origin)
 	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		t.Fatal(err)
 	}
-	if failed == nil {
-		t.Error("the process could be looked at")
+	if found || ended {
+		t.Errorf("no file can be opened: found %t, ended %t", found, ended)
 	}
-	_ = in.Close()
+	_ = c.in.Close()
 	eventually(t, "its end", func() bool { return HasEnded(origin) }) // nobody has waited for it
-	if err := command.Wait(); err != nil {
-		t.Error(err)
-	}
-	for what, has := range ended {
-		if has {
-			t.Errorf("%s, and has ended", what)
-		}
-	}
+	c.end(t)
 	for origin, want := range map[string]bool{
 		origin:                                   true,
 		fmt.Sprintf("process:%d.1", os.Getpid()): true, // an earlier process of that number
@@ -92,32 +75,5 @@ func TestWhatHasEnded(t *testing.T) {
 		if HasEnded(origin) != want {
 			t.Errorf("%s: %t", origin, !want)
 		}
-	}
-}
-
-// TestABusySocketIsNotStale: one whose queue is full has somebody behind it.
-func TestABusySocketIsNotStale(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer syscall.Close(fd)
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
-	for range 100 { // until the queue is full
-		conn, err := net.Dial("unix", path)
-		if err != nil {
-			break
-		}
-		defer conn.Close()
-	}
-	if l, err := ListenSocket(path); err == nil {
-		_ = l.Close()
-		t.Error("the socket of a live server was taken")
-	}
-	if _, err := os.Lstat(path); err != nil {
-		t.Error(err)
 	}
 }

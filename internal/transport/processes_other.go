@@ -8,6 +8,3 @@ import "net"
 func lookUpPeer(net.Conn, *processes) func() socketPeer {
 	return func() socketPeer { return socketPeer{} }
 }
-
-// processOf finds none.
-func processOf(int) (process, error) { return process{}, errNoProcess }

@@ -38,7 +38,6 @@ func (h *HTTP) Serve(ctx context.Context, listeners ...net.Listener) error {
 	}
 	sweeping, endSweep := context.WithCancel(context.Background())
 	h.work.tasks.Go(func() { h.sweep(sweeping) })
-	h.work.tasks.Go(func() { h.watchProcesses(sweeping, h.options.processSweep) })
 	ended := make(chan error, len(listeners))
 	var err error
 	var accepting sync.WaitGroup
@@ -71,9 +70,8 @@ func (h *HTTP) accept(s *http.Server, l net.Listener) error {
 // something to say: that one is cancelled, what its user answers, whether the
 // server is ready.
 func (h *HTTP) stop(s *http.Server) error {
-	if calls := h.work.stop(); calls > 0 {
-		h.log.Info("stopping; calls are still running", "calls", calls, "grace", h.options.StopGrace)
-	}
+	h.log.Info("stopping: no new calls; those that run may go on for a while", "grace", h.options.StopGrace)
+	h.work.stop()
 	if !h.work.wait(h.options.StopGrace) && h.options.Interrupt != nil {
 		h.options.Interrupt()
 		h.work.wait(lastWords)
@@ -91,9 +89,8 @@ func (h *HTTP) stop(s *http.Server) error {
 // the streams that are open.
 type work struct {
 	mu       sync.Mutex
-	calls    int
-	idle     chan struct{} // closed when there is no call; made when somebody waits
 	stopping bool
+	calls    sync.WaitGroup
 
 	streams    context.Context // ends when all streams shall
 	endStreams context.CancelFunc
@@ -113,26 +110,15 @@ func (w *work) begin() (end func(), ok bool) {
 	if w.stopping {
 		return nil, false
 	}
-	w.calls++
-	return sync.OnceFunc(w.end), true
+	w.calls.Add(1)
+	return w.calls.Done, true
 }
 
-func (w *work) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.calls--
-	if w.calls == 0 && w.idle != nil {
-		close(w.idle)
-		w.idle = nil
-	}
-}
-
-// stop lets no further call begin, and returns how many there are.
-func (w *work) stop() (calls int) {
+// stop lets no further call begin.
+func (w *work) stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.stopping = true
-	return w.calls
 }
 
 func (w *work) isStopping() bool {
@@ -143,22 +129,15 @@ func (w *work) isStopping() bool {
 
 // wait returns true when all calls have ended, false when that takes too long.
 func (w *work) wait(patience time.Duration) bool {
-	w.mu.Lock()
-	if w.calls == 0 {
-		w.mu.Unlock()
-		return true
-	}
-	if w.idle == nil {
-		w.idle = make(chan struct{})
-	}
-	idle := w.idle
-	w.mu.Unlock()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
+	idle := make(chan struct{})
+	go func() {
+		w.calls.Wait()
+		close(idle)
+	}()
 	select {
 	case <-idle:
 		return true
-	case <-timer.C:
+	case <-time.After(patience):
 		return false
 	}
 }

@@ -13,20 +13,15 @@ import (
 // openStream is the long GET of a client of SSE: what it is told travels here.
 func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 	caller := CallerFrom(r.Context())
-	if h.work.isStopping() {
-		stopping(w, message{})
+	end, ok := h.begin(w, r, aStream, caller)
+	if !ok {
 		return
 	}
+	defer end()
 	if !h.admit(context.WithoutCancel(r.Context())) {
 		busy(w, message{}, "too many clients are connected; try again later")
 		return
 	}
-	end, refusal := h.limits.begin(meteredAs(caller, r), true)
-	if refusal != nil {
-		refusal.answer(w, nil)
-		return
-	}
-	defer end()
 	id := rand.Text()
 	caller = caller.ofSession(id)
 	exchangeFrom(r.Context()).Caller = caller
@@ -60,8 +55,7 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "there is no such session; open a new stream at "+SSEPath, http.StatusNotFound)
 		return
 	}
-	caller = caller.ofSession(one.session.id)
-	exchangeFrom(r.Context()).Caller = caller
+	exchangeFrom(r.Context()).Caller = caller.ofSession(one.session.id)
 	body, release, ok := h.bodies.read(w, r)
 	if !ok {
 		return
@@ -73,44 +67,19 @@ func (h *HTTP) takeMessage(w http.ResponseWriter, r *http.Request) {
 		refuseUnread(w, err)
 		return
 	}
-	end, ok := h.begin(w, r, m, caller)
-	if !ok {
+	s := one.session
+	c := h.take(s.open, w, r, one, m, body)
+	if c == nil {
 		release()
 		return
 	}
-	h.take(one, caller.of(m), m, body, func() {
-		end()
-		release()
+	h.work.tasks.Go(func() {
+		defer release()
+		defer c.end()
+		answer := s.respond(c.ctx, h.mcp, m, body)
+		if cancelled := c.forget(); !cancelled {
+			s.put(s.open, answer)
+		}
 	})
 	w.WriteHeader(http.StatusAccepted)
-}
-
-// take handles a message, a request in the background; end is called when it was.
-func (h *HTTP) take(one *peer, caller Caller, m message, body []byte, end func()) {
-	s, ctx := one.session, WithCaller(one.session.open, caller)
-	switch {
-	case m.isAnswer():
-		s.deliver(m)
-	case m.isCancellation():
-		one.calls.cancelEarly(m.cancelled)
-	case m.isRequest():
-		ctx, cancel := context.WithCancel(ctx)
-		forget, ok := one.calls.begin(string(m.ID), cancel)
-		if !ok { // nobody waits for an answer to what was cancelled
-			cancel()
-			break
-		}
-		h.work.tasks.Go(func() {
-			defer end()
-			defer cancel()
-			answer := s.respond(ctx, h.mcp, m, body)
-			if cancelled := forget(); !cancelled {
-				s.put(s.open, answer)
-			}
-		})
-		return
-	default:
-		s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body) // what comes after a notification may build on it
-	}
-	end()
 }

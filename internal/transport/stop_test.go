@@ -78,28 +78,14 @@ func TestStopping(t *testing.T) {
 	}
 }
 
-// TestStoppingInTime: calls that end by themselves are not interrupted.
-func TestStoppingInTime(t *testing.T) {
-	h := open(t, HTTPOptions{StopGrace: time.Hour, Interrupt: func() { t.Error("interrupted") }})
-	answered := make(chan string, 1)
-	go func() {
-		_, body := h.send(t, inModern(t, post(calling(1, "wait", ""))))
-		answered <- body
-	}()
-	soon(t, h.tools.began)
-	h.stop()
-	eventually(t, "the beginning of the end", h.work.isStopping)
-	h.tools.finish <- struct{}{}
-	if text := textOf(t, soon(t, answered)); text != "finished" {
-		t.Error(text)
-	}
-}
-
 // TestStoppingListens: as long as calls run, who comes on a connection of his own
-// can end them, answer their questions and ask for health; nothing new begins.
+// can end them, answer their questions and ask for health; nothing new begins, and calls
+// that end by themselves are not interrupted.
 func TestStoppingListens(t *testing.T) {
 	health := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
-	h := open(t, HTTPOptions{StopGrace: time.Hour, Routes: map[string]http.Handler{"/readyz": health}})
+	h := open(t, HTTPOptions{
+		StopGrace: time.Hour, Interrupt: func() { t.Error("interrupted") }, Routes: map[string]Route{"/readyz": {Handler: health}},
+	})
 	h.http.Transport = &http.Transport{DisableKeepAlives: true}
 	id := h.session(t)
 	asked, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
@@ -142,9 +128,8 @@ func TestStoppingListens(t *testing.T) {
 	if text := textOf(t, asked.next()); text != "acceptmap[name:Ann]" {
 		t.Error(text)
 	}
-	const cancelled = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`
 	for n, q := range map[int]request{2: post("").with(mcpSession, id), 3: messages} {
-		if response, body := h.send(t, q.saying(fmt.Sprintf(cancelled, n))); response.StatusCode != http.StatusAccepted {
+		if response, body := h.send(t, q.saying(cancelling(fmt.Sprint(n)))); response.StatusCode != http.StatusAccepted {
 			t.Errorf("%s %s", response.Status, body)
 		}
 		soon(t, h.tools.ended)
@@ -256,7 +241,7 @@ func TestSlowReaders(t *testing.T) {
 	if _, err := io.WriteString(h.raw(t), h.head("POST", StreamablePath, lines...)+large.body); err != nil {
 		t.Fatal(err)
 	}
-	if e := soon(t, answered); e.RPC != "tools/call" || e.Sent >= 8_000_000 || !h.work.wait(0) {
+	if e := soon(t, answered); e.RPC != "tools/call" || e.Sent >= 8_000_000 || !h.work.wait(patient) {
 		t.Errorf("%+v", e)
 	}
 

@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -35,12 +34,10 @@ func (h *HTTP) postMessage(w http.ResponseWriter, r *http.Request, body []byte) 
 	switch {
 	case err != nil:
 		refuseUnread(w, err)
-	case m.isModern(r.Header):
-		h.postModern(w, r, m, body)
-	case m.Method == string(mcp.MethodInitialize):
+	case m.Method == string(mcp.MethodInitialize) && !m.isModern(r.Header):
 		h.postInitialize(w, r, m, body)
-	case r.Header.Get(mcpSession) == "":
-		h.postWithoutSession(w, r, m, body)
+	case m.isModern(r.Header) || r.Header.Get(mcpSession) == "":
+		h.postAlone(w, r, m, body)
 	default:
 		h.postInSession(w, r, m, body)
 	}
@@ -76,27 +73,6 @@ func (h *HTTP) postInitialize(w http.ResponseWriter, r *http.Request, m message,
 	writeJSON(w, http.StatusOK, answer)
 }
 
-// postWithoutSession takes a message of an older era that names no session, as some
-// clients send it: claude.ai's connectors never send the id back of the one that they
-// opened. It is served like one of the newest era.
-func (h *HTTP) postWithoutSession(w http.ResponseWriter, r *http.Request, m message, body []byte) {
-	caller := h.withoutSession(r, m)
-	end, ok := h.begin(w, r, m, caller)
-	if !ok {
-		return
-	}
-	defer end()
-	if !m.isRequest() { // there is nothing that it could build on, or cancel
-		w.WriteHeader(http.StatusAccepted)
-		return
-	}
-	s := newSession(r.Context(), "", h.log)
-	s.Initialize()
-	s.SetProtocolVersion(r.Header.Get(mcp.HeaderProtocolVersion))
-	takesEvents := strings.Contains(r.Header.Get("Accept"), "text/event-stream")
-	h.answer(WithCaller(r.Context(), caller), w, s, s, m, body, takesEvents)
-}
-
 // postInSession takes a message of an older era. That its connection is lost is no wish
 // to cancel.
 func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, body []byte) {
@@ -105,37 +81,61 @@ func (h *HTTP) postInSession(w http.ResponseWriter, r *http.Request, m message, 
 		return
 	}
 	defer leave()
+	if c := h.take(context.WithoutCancel(r.Context()), w, r, one, m, body); c != nil {
+		defer c.end()
+		defer context.AfterFunc(r.Context(), func() { c.cancel(errDropped) })()
+		s := one.session.apart()
+		h.answer(c.ctx, w, s, s, m, body, true)
+	}
+}
+
+// call is a request of a session.
+type call struct {
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	forget func() (cancelled bool) // it can't be cancelled any more
+	end    func()
+}
+
+// take handles a message of a session of an older era in ctx, and answers that it is
+// accepted. A request it returns, and handling that is the caller's.
+func (h *HTTP) take(ctx context.Context, w http.ResponseWriter, r *http.Request, one *peer, m message, body []byte) *call {
 	caller := exchangeFrom(r.Context()).Caller.of(m)
-	exchangeFrom(r.Context()).Caller = caller
-	ctx, cancel := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))
-	defer cancel(errDropped)
+	ctx, cancel := context.WithCancelCause(WithCaller(ctx, caller))
+	c := &call{ctx: ctx, cancel: cancel, forget: func() bool { return false }}
 	if m.isRequest() {
 		forget, ok := one.calls.begin(string(m.ID), func() { cancel(context.Canceled) })
 		if !ok {
+			cancel(nil)
 			refuseMessage(w, m.ID, http.StatusOK, "the request was cancelled before it came; nothing was done")
-			return
+			return nil
 		}
-		defer forget()
+		c.forget = forget
 	}
-	end, ok := h.begin(w, r, m, caller)
+	done, ok := h.begin(w, r, m, caller)
 	if !ok {
-		return
+		c.forget()
+		cancel(nil)
+		return nil
 	}
-	defer end()
-	switch {
+	c.end = func() {
+		c.forget()
+		cancel(errDropped)
+		done()
+	}
+	switch s := one.session; {
+	case m.isRequest():
+		return c
 	case m.isAnswer():
-		one.session.deliver(m)
+		s.deliver(m)
 	case m.isCancellation():
 		one.calls.cancelEarly(m.cancelled)
-	case m.isRequest():
-		defer context.AfterFunc(r.Context(), func() { cancel(errDropped) })()
-		s := one.session.apart()
-		h.answer(ctx, w, s, s, m, body, true)
-		return
 	default:
-		one.session.handle(h.mcp.WithContext(ctx, one.session), h.mcp, m, body)
+		s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body) // what comes after a notification may build on it
 	}
+	c.end()
 	w.WriteHeader(http.StatusAccepted)
+	return nil
 }
 
 // answer has a request handled, and answers with one message, or with a stream of
@@ -168,11 +168,9 @@ func (h *HTTP) answer(
 	}
 }
 
-const eventStart = "event: message\ndata: "
-
 // asEvent is a message as a stream of events carries it.
 func asEvent(text []byte) []byte {
-	return slices.Concat([]byte(eventStart), text, []byte("\n\n"))
+	return slices.Concat([]byte("event: message\ndata: "), text, []byte("\n\n"))
 }
 
 // listen is the stream over which a client of an older era is told what belongs
@@ -183,13 +181,8 @@ func (h *HTTP) listen(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer leave()
-	if h.work.isStopping() {
-		stopping(w, message{})
-		return
-	}
-	end, refusal := h.limits.begin(meteredAs(exchangeFrom(r.Context()).Caller, r), true)
-	if refusal != nil {
-		refusal.answer(w, nil)
+	end, ok := h.begin(w, r, aStream, exchangeFrom(r.Context()).Caller)
+	if !ok {
 		return
 	}
 	defer end()
@@ -273,7 +266,7 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 		return func() {}, true // it ends what is open; refused it would be lost
 	}
 	if !m.isRequest() {
-		if refusal := h.limits.pass(meteredAs(caller, r)); refusal != nil {
+		if refusal := h.limits.pass(meteredAs(caller, r)); refusal != "" {
 			refusal.answer(w, nil)
 			return nil, false
 		}
@@ -284,7 +277,7 @@ func (h *HTTP) begin(w http.ResponseWriter, r *http.Request, m message, caller C
 		return nil, false
 	}
 	leave, refusal := h.limits.begin(meteredAs(caller, r), m.isListening())
-	if refusal != nil {
+	if refusal != "" {
 		refusal.answer(w, m.ID)
 		return nil, false
 	}

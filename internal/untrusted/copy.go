@@ -26,24 +26,26 @@ const blockSize = 4096
 var ErrNoRoom = errors.New("the copy takes more than is left of the disk limit")
 
 // tree copies one directory into another. Both are roots, so that no link,
-// however it changes meanwhile, leads a copy outside of them. Nobody else may be at
-// work in to.
+// however it changes meanwhile, leads a copy outside of them.
 type tree struct {
 	from, to *os.Root
-	owner    *Owner            // of from, and of all copies
 	dirs     []string          // made so far, parents first
-	left     []string          // sockets, pipes and devices, which can't be copied
+	left     []string          // sockets, pipes, devices, and what its mode lets nobody read
 	room     int64             // bytes of the disk that the rest may take
 	names    map[fileID]string // of the copies of files that have several
 }
 
 // CopyDir copies what the directory from holds into the directory to: files
-// with their modes and times, links as they are, all for owner, that of from. It
-// returns the names of what can't be copied by its nature. A file that vanishes meanwhile
+// with their modes and times, links as they are. It
+// returns the names of what can't be copied by its nature or its mode. A file that vanishes meanwhile
 // is left out. A copy that would take more than room bytes of the disk is an ErrNoRoom.
-func CopyDir(ctx context.Context, to, from *os.Root, owner *Owner, room int64) (left []string, err error) {
-	t := &tree{from: from, to: to, owner: owner, room: room, names: map[fileID]string{}}
+func CopyDir(ctx context.Context, to, from *os.Root, room int64) (left []string, err error) {
+	t := &tree{from: from, to: to, room: room, names: map[fileID]string{}}
 	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if name != "." && errors.Is(err, fs.ErrPermission) { // a directory that can't be listed
+			t.left = append(t.left, name)
+			return fs.SkipDir
+		}
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -87,15 +89,14 @@ func (t *tree) copyLink(name string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.to.Symlink(target, name); err != nil {
-		return err
-	}
-	return t.owner.takeLink(t.to, name)
+	return t.to.Symlink(target, name)
 }
 
 func (t *tree) copyFile(ctx context.Context, name string) error {
-	source, info, err := t.owner.openFile(t.from, name)
-	if errors.As(err, new(*NotRegularError)) { // it has become that since it was listed
+	source, info, err := OpenFile(t.from, name)
+	var other *NotRegularError
+	// It has become that since it was listed, or its own mode forbids to read it.
+	if errors.As(err, &other) || errors.Is(err, fs.ErrPermission) {
 		t.left = append(t.left, name)
 		return nil
 	}
@@ -110,9 +111,7 @@ func (t *tree) copyFile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	// Its mode comes last: it may run as its owner.
-	err = errors.Join(t.owner.take(target), t.copyBytes(ctx, target, source, info.Size()))
-	if err = errors.Join(err, target.Close()); err != nil {
+	if err = errors.Join(t.copyBytes(ctx, target, source, info.Size()), target.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return t.dress(name, info)
@@ -195,7 +194,7 @@ func (t *tree) finish() error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(t.owner.takeDir(t.to, name), t.dress(name, info)); err != nil {
+		if err := t.dress(name, info); err != nil {
 			return err
 		}
 	}

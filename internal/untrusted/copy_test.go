@@ -25,7 +25,7 @@ func copyPath(ctx context.Context, to, from string) ([]string, error) {
 		return nil, err
 	}
 	defer target.Close()
-	return CopyDir(ctx, target, source, nil, math.MaxInt64)
+	return CopyDir(ctx, target, source, math.MaxInt64)
 }
 
 func TestCopyDirCopiesWhatADirectoryHolds(t *testing.T) {
@@ -144,7 +144,7 @@ func TestNamesOfOneFileStayThat(t *testing.T) {
 	if _, shared := manyNames(statOf(t, filepath.Join(from, "a"))); !shared {
 		t.Skip("nobody can tell here that two names are of one file")
 	}
-	if _, err := CopyDir(t.Context(), openRoot(t, to), openRoot(t, from), nil, 2<<20); err != nil {
+	if _, err := CopyDir(t.Context(), openRoot(t, to), openRoot(t, from), 2<<20); err != nil {
 		t.Fatal(err)
 	}
 	if !os.SameFile(statOf(t, filepath.Join(to, "a")), statOf(t, filepath.Join(to, "d", "29"))) {
@@ -156,7 +156,7 @@ func TestNamesOfOneFileStayThat(t *testing.T) {
 	for i := range 300 {
 		write(t, from, "small"+strconv.Itoa(i), "x") // a block each
 	}
-	_, err := CopyDir(t.Context(), openRoot(t, t.TempDir()), openRoot(t, from), nil, 2<<20)
+	_, err := CopyDir(t.Context(), openRoot(t, t.TempDir()), openRoot(t, from), 2<<20)
 	if !errors.Is(err, ErrNoRoom) {
 		t.Error(err)
 	}

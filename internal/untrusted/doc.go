@@ -4,6 +4,5 @@
 // end, or make files of terabytes that take no room. All but OpenParent and IsGone, which
 // open the first one, reach everything from an os.Root that was opened before, so that
 // nothing outside of it is touched. Where the server is root and the code is another user,
-// an Owner says so: its methods do only what that user may do, and what is written belongs
-// to that user.
+// a User does it, and so no more than the code itself could.
 package untrusted

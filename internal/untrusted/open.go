@@ -62,6 +62,20 @@ func IsGone(opened *os.Root, path string) bool {
 	return err == nil && there.IsDir() && !os.SameFile(there, was)
 }
 
+// User is another one than the server's, as whom code runs: what is done for it in
+// directories that it has filled is done as that user, where the server, as root, could do
+// more. What is made belongs to that user then. nil is where the two are the same.
+type User struct{ uid, gid int }
+
+// OwnerOf returns the user to whom a file belongs.
+func OwnerOf(info fs.FileInfo) *User {
+	uid, gid := idsOf(info)
+	return &User{uid, gid}
+}
+
+// ErrImpersonate says that this process may not act as another user.
+var ErrImpersonate = errors.New("the server can't open files as the interpreter's user; it lacks the capabilities SETUID and SETGID")
+
 // Reclaim makes a directory the server's user's alone. What is not there is no error.
 func Reclaim(parent *os.Root, name string) error {
 	if os.Geteuid() != 0 {

@@ -26,7 +26,6 @@ func TestOnlyWhatItIsIsOpened(t *testing.T) {
 		t.Fatal(err)
 	}
 	root := openRoot(t, dir)
-	var nobodys *Owner
 	for _, test := range []struct {
 		name            string
 		dir, list, file string // words of the errors; "-" where there is none
@@ -51,16 +50,16 @@ func TestOnlyWhatItIsIsOpened(t *testing.T) {
 		if err == nil {
 			_ = opened.Close()
 		}
-		_, _, err = nobodys.List(t.Context(), root, test.name, 10)
+		_, _, err = List(t.Context(), root, test.name, 10)
 		want("list", test.list, err)
-		file, _, err := nobodys.OpenFile(root, test.name)
+		file, _, err := OpenFile(root, test.name)
 		want("file", test.file, err)
 		_ = file.Close()
 	}
 	if _, err := openOnlyDir(root, "pipe"); err == nil {
 		t.Error("a pipe was opened as a directory")
 	}
-	entries, left, err := nobodys.List(t.Context(), root, ".", 4)
+	entries, left, err := List(t.Context(), root, ".", 4)
 	if err != nil || len(entries) != 4 || left != 2 || entries[0].Name() != "abroad" || entries[0].Mode().Type() != fs.ModeSymlink {
 		t.Errorf("%v %d %v", entries, left, err)
 	}

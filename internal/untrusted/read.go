@@ -37,27 +37,9 @@ func regular(info fs.FileInfo) error {
 // ErrNotDir says that a directory was to be listed, and it is something else.
 var ErrNotDir = errors.New("it is not a directory")
 
-// Stat describes what a path below root leads to.
-func (o *Owner) Stat(root *os.Root, name string) (info fs.FileInfo, err error) {
-	err = o.impersonate(func() error {
-		info, err = root.Stat(name)
-		return err
-	})
-	return info, err
-}
-
 // OpenFile opens a file for reading, and nothing that is not one (a NotRegularError):
-// opening a pipe or a device may wait for ever, or do something. As root it opens nothing
-// that the code itself may not read.
-func (o *Owner) OpenFile(root *os.Root, name string) (file *os.File, info fs.FileInfo, err error) {
-	err = o.impersonate(func() error {
-		file, info, err = o.openFile(root, name)
-		return err
-	})
-	return file, info, err
-}
-
-func (o *Owner) openFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+// opening a pipe or a device may wait for ever, or do something.
+func OpenFile(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	info, err := root.Stat(name)
 	if err == nil {
 		err = regular(info)
@@ -70,12 +52,8 @@ func (o *Owner) openFile(root *os.Root, name string) (*os.File, fs.FileInfo, err
 	if err != nil {
 		return nil, nil, err
 	}
-	info, err = file.Stat()
-	if err == nil {
+	if info, err = file.Stat(); err == nil {
 		err = regular(info)
-	}
-	if err == nil {
-		err = o.mayRead(name, info)
 	}
 	if err != nil {
 		_ = file.Close() // it was not even read
@@ -87,28 +65,25 @@ func (o *Owner) openFile(root *os.Root, name string) (*os.File, fs.FileInfo, err
 // List describes what is in a directory below root, in the order of the names and at most
 // so many entries, and says how many more there are at least. It follows no link in it.
 // ErrNotDir says that it is none.
-func (o *Owner) List(ctx context.Context, root *os.Root, name string, most int) (entries []fs.FileInfo, left int, err error) {
-	err = o.impersonate(func() error {
-		info, err := root.Stat(name)
-		if err != nil {
-			return err
+func List(ctx context.Context, root *os.Root, name string, most int) (entries []fs.FileInfo, left int, err error) {
+	info, err := root.Stat(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.IsDir() {
+		return nil, 0, ErrNotDir
+	}
+	names, err := namesIn(ctx, root, name)
+	if err != nil {
+		return nil, 0, err
+	}
+	left = max(0, len(names)-most)
+	for _, each := range names[:len(names)-left] {
+		if info, err := root.Lstat(filepath.Join(name, each)); err == nil { // else it has just gone
+			entries = append(entries, info)
 		}
-		if !info.IsDir() {
-			return ErrNotDir
-		}
-		names, err := namesIn(ctx, root, name)
-		if err != nil {
-			return err
-		}
-		left = max(0, len(names)-most)
-		for _, each := range names[:len(names)-left] {
-			if info, err := root.Lstat(filepath.Join(name, each)); err == nil { // else it has just gone
-				entries = append(entries, info)
-			}
-		}
-		return nil
-	})
-	return entries, left, err
+	}
+	return entries, left, nil
 }
 
 // namesIn returns the first names of a directory, sorted.

@@ -9,35 +9,30 @@ import (
 )
 
 // WriteFile writes a file by way of a temporary one beside it, so that readers see the old
-// file or the new one and nothing between. The file, and directories that are missing on
-// the way to it, belong to the owner. It replaces nothing but a regular file (else the
-// error is a NotRegularError) that is not of others (ErrOthers), and that mayReplace lets
-// it replace, whose error it returns.
-func (o *Owner) WriteFile(root *os.Root, name string, data []byte, mayReplace func(there fs.FileInfo) error) (replaced bool, err error) {
-	err = o.impersonate(func() error {
-		if err := o.makeParents(root, name); err != nil {
-			return err
-		}
-		dir, err := openOnlyDir(root, filepath.Dir(name)) // what is checked is what is written to
-		if err != nil {
-			return err
-		}
-		defer func() { _ = dir.Close() }() // what was written is closed by itself
-		w := &fileWrite{dir: dir, name: filepath.Base(name), owner: o, mayReplace: mayReplace}
-		there, err := w.replaceable()
-		if err == nil {
-			replaced, err = w.put(data, there)
-		}
-		return err
-	})
-	return replaced, err
+// file or the new one and nothing between. Directories that are missing on the way to it are
+// made. It replaces nothing but a regular file (else the error is a NotRegularError) that
+// mayReplace lets it replace, whose error it returns.
+func WriteFile(root *os.Root, name string, data []byte, mayReplace func(there fs.FileInfo) error) (replaced bool, err error) {
+	if err := root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return false, err
+	}
+	dir, err := openOnlyDir(root, filepath.Dir(name)) // what is checked is what is written to
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = dir.Close() }() // what was written is closed by itself
+	w := &fileWrite{dir: dir, name: filepath.Base(name), mayReplace: mayReplace}
+	there, err := w.replaceable()
+	if err != nil {
+		return false, err
+	}
+	return w.put(data, there)
 }
 
 // fileWrite is how one file gets its name in a directory.
 type fileWrite struct {
 	dir        *os.Root
 	name       string
-	owner      *Owner
 	mayReplace func(fs.FileInfo) error
 }
 
@@ -54,22 +49,12 @@ func (w *fileWrite) replaceable() (fs.FileInfo, error) {
 	if err := regular(info); err != nil {
 		return nil, err
 	}
-	if err := w.owner.mayReplace(info); err != nil {
-		return nil, err
-	}
 	return info, w.mayReplace(info)
 }
 
 // put writes a file beside the one of that name, and gives it the name, in place of what
 // is there. What has come there meanwhile is replaced only if it is replaceable, too.
 func (w *fileWrite) put(data []byte, there fs.FileInfo) (replaced bool, err error) {
-	its, err := w.dir.Stat(".")
-	if err != nil {
-		return false, err
-	}
-	if err := w.owner.mayWriteTo(its); err != nil {
-		return false, err
-	}
 	mode := fs.FileMode(0o644)
 	if there != nil {
 		mode = there.Mode().Perm()
@@ -89,8 +74,8 @@ func (w *fileWrite) put(data []byte, there fs.FileInfo) (replaced bool, err erro
 	return there != nil, w.dir.Rename(beside, w.name)
 }
 
-// writeNew writes a file that is not there yet. Its mode and its owner are set by its
-// descriptor: code may put another file in its place meanwhile.
+// writeNew writes a file that is not there yet. Its mode is set by its descriptor: code may
+// put another file in its place meanwhile.
 func (w *fileWrite) writeNew(name string, data []byte, mode fs.FileMode) error {
 	file, err := w.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -98,42 +83,7 @@ func (w *fileWrite) writeNew(name string, data []byte, mode fs.FileMode) error {
 	}
 	_, err = file.Write(data)
 	if err == nil {
-		err = w.owner.take(file)
-	}
-	if err == nil {
 		err = file.Chmod(mode)
 	}
 	return errors.Join(err, file.Close())
-}
-
-// makeParents makes the directories that are missing on the way to a file, and gives
-// them to the owner.
-func (o *Owner) makeParents(root *os.Root, name string) error {
-	dir := filepath.Dir(name)
-	if dir == "." {
-		return nil
-	}
-	if info, err := root.Stat(dir); err == nil && info.IsDir() {
-		return nil
-	}
-	if err := o.makeParents(root, dir); err != nil {
-		return err
-	}
-	above, err := root.Stat(filepath.Dir(dir))
-	if err != nil {
-		return err
-	}
-	if err := o.mayWriteTo(above); err != nil {
-		return err
-	}
-	err = root.Mkdir(dir, 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		if info, failed := root.Stat(dir); failed == nil && info.IsDir() {
-			return nil // made meanwhile, by somebody else
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return o.takeDir(root, dir)
 }

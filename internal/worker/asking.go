@@ -25,7 +25,7 @@ func (w *worker) ask(f wire.Frame, sink sessions.Sink) error {
 	if err := f.Decode(&message); err != nil {
 		return err
 	}
-	w.line.output.drain()
+	w.line.output.Drain()
 	w.asking.begin(message.Question)
 	sink.Ask(sessions.Question{
 		Prompt: message.Prompt,

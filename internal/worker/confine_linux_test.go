@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/pyworker"
 	"understudy/sessions"
@@ -67,12 +67,12 @@ func (w walled) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker,
 }
 
 func (w walled) startIn(ctx context.Context, spec sessions.Spec, home string) (sessions.Worker, error) {
-	spec.Family, spec.Home = spec.InterpreterID, home
+	spec.Group, spec.Home = spec.InterpreterID, home
 	temporary := filepath.Join(spec.Home, "tmp")
 	if err := os.MkdirAll(temporary, 0o711); err != nil {
 		return nil, err
 	}
-	if err := w.wall.Admit(spec.Family, temporary, spec.Workdir); err != nil {
+	if err := w.wall.Admit(spec.Group, temporary, spec.Workdir); err != nil {
 		return nil, err
 	}
 	return w.Starter.Start(ctx, spec)

@@ -155,43 +155,6 @@ os.unlink("f")`)
 	}
 }
 
-// A count that runs out of time is not waited for again, and nothing is said by it.
-func TestACountOutOfTime(t *testing.T) {
-	d := newLimiter(limited(t, sandbox.Limits{Disk: 20 << 20}))
-	d.toCount = 0
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "much"), 30)
-	s, w := d.store(dir, false), start(t, d.spawner)
-	d.letWrite(s, w)
-	if !s.slow || s.known || s.runs[w].base != uncounted || s.waits() {
-		t.Errorf("slow %v, known %v, base %d, waits %v", s.slow, s.known, s.runs[w].base, s.waits())
-	}
-	if notes := d.endRun(s, w, &trouble{tooLarge: true}); len(notes) > 0 {
-		t.Errorf("%q", notes)
-	}
-}
-
-// What an earlier run has left running pays for itself.
-func TestDiskLimitOfAProcessInTheBackground(t *testing.T) {
-	s := limited(t, sandbox.Limits{Disk: 20 << 20})
-	var stat unix.Statfs_t
-	home := t.TempDir()
-	if err := unix.Statfs(home, &stat); err != nil || stat.Type == unix.TMPFS_MAGIC {
-		t.Skipf("who has written can't be told of files in memory (%v)", err)
-	}
-	started, err := s.Start(t.Context(), sessions.Spec{InterpreterID: "test", Home: home, Workdir: home})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := started.(*worker)
-	t.Cleanup(func() { _ = w.Close(context.Background()) })
-	workertest.Run(t, w, "import subprocess; p = subprocess.Popen('n=0; while true; do n=$((n + 1)); head -c 60000 /dev/zero > f$n; done', shell=True)")
-	outcome, sink := workertest.Run(t, w, "print(p.wait())")
-	if told := strings.Join(outcome.Notes, "\n"); sink.All() != "-9\n" || !strings.Contains(told, "went on writing beyond the disk limit: ") {
-		t.Errorf("%q, %q", sink.All(), told)
-	}
-}
-
 // TestFileSizeLimitIsTold: what Python, numpy or a program says of it is theirs, the note
 // is ours.
 func TestFileSizeLimitIsTold(t *testing.T) {
@@ -217,73 +180,17 @@ func TestFileSizeLimitIsTold(t *testing.T) {
 	}
 }
 
-// Files that were held may grow again once there is room, also where nothing runs; and what
-// a count that was cut short has found is nobody's beginning.
-func TestRoomAgain(t *testing.T) {
-	s := newStore("", false, 1000)
-	s.known, s.held, s.last = true, true, 900
-	if !s.isDue(time.Now(), 0, time.Second) {
-		t.Error("nobody looks whether files may grow again")
-	}
-	s.held, s.last = false, 1100
-	if s.waits() {
-		t.Error("what is known is counted again")
-	}
-	if s.short = true; !s.waits() {
-		t.Error("a count that was cut short is taken for the whole")
-	}
-	begins := &run{base: uncounted}
-	s.runs[&worker{}] = begins
-	if s.judge(1200, 1, true); begins.base != uncounted {
-		t.Errorf("a run that began during it is measured by it: %d", begins.base)
-	}
-}
-
-// TestJudge: files are held at the first growth beyond the limit, and only who grows after
-// that is ended; who began beyond it is measured by what was there then.
-func TestJudge(t *testing.T) {
-	const mib = 1 << 20
-	for _, test := range []struct {
-		what       string
-		held       bool  // its files are
-		base, size int64 // MiB
-		holds, end bool
-	}{
-		{"there is room", false, 10, 900, false, false},
-		{"nobody knows what it began with", false, uncounted, 2000, false, false},
-		{"it has passed the limit", false, 10, 2000, true, false},
-		{"it began beyond it", false, 2000, 2000, false, false},
-		{"and has written more", false, 2000, 2100, true, false},
-		{"it goes on", true, 2000, 2100, false, true},
-		{"it has stopped", true, 2000, 2000, false, false},
-		{"it has deleted", true, 2000, 900, false, false},
-	} {
-		s, w := newStore("", false, 1000*mib), &worker{}
-		began := test.base * mib
-		if test.base == uncounted {
-			began = uncounted
-		} else if s.known = true; began > s.limit {
-			s.least = began
-		}
-		s.runs[w], s.held = &run{base: began, held: test.held}, test.held
-		if hold, end := s.judge(test.size*mib, 1, false); hold != test.holds || (len(end) > 0) != test.end || s.held != (test.size > 1000 && (hold || test.held)) {
-			t.Errorf("%s: held %v %v, %d are to end", test.what, hold, s.held, len(end))
-		}
-	}
-}
-
 // Whose kin are being ended may be asked about them at the same time.
 func TestAWriterWhoIsBeingEnded(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Disk: 1 << 40}))
 	workertest.Run(t, w, fiftyChildren)
-	s := newStore("/proc", true, 1000)
 	asked, over := make(chan struct{}), make(chan struct{})
 	var asking sync.WaitGroup
 	asking.Go(func() {
-		s.writers(w, &run{})
+		w.Living()
 		close(asked)
 		for {
-			s.writers(w, &run{})
+			w.Living()
 			select {
 			case <-over:
 				return
@@ -295,52 +202,8 @@ func TestAWriterWhoIsBeingEnded(t *testing.T) {
 	w.Kill()
 	close(over)
 	asking.Wait()
-	if itself, started, known := s.writers(w, &run{}); itself || len(started) > 0 || known {
-		t.Errorf("of one that has ended: %v %v %v", itself, started, known)
-	}
-}
-
-// A run waits for a count that takes long once at most, and what comes of it holds.
-func TestRunsDoNotWaitForTheDisk(t *testing.T) {
-	s := &store{most: 1000, limit: 1000}
-	for _, test := range []struct {
-		what                string
-		running             bool
-		unseen, slow, known bool
-		last                int64
-		took                time.Duration
-		waits               bool
-	}{
-		{what: "nobody has looked", waits: true},
-		{what: "nobody could in time", slow: true},
-		{what: "somebody runs already", running: true},
-		{what: "there is room", known: true, unseen: true, last: 700},
-		{what: "there is little", known: true, unseen: true, last: 900, waits: true},
-		{what: "there is little, and many files", known: true, unseen: true, last: 900, took: time.Second},
-		{what: "nothing has run since the last look", known: true, last: 900},
-	} {
-		s.unseen, s.slow, s.known, s.last, s.took = test.unseen, test.slow, test.known, test.last, test.took
-		if s.runs = nil; test.running {
-			s.runs = map[*worker]*run{nil: {}}
-		}
-		if got := s.waits(); got != test.waits {
-			t.Errorf("%s: %v", test.what, got)
-		}
-	}
-}
-
-// A count that a run could not wait for holds although runs have begun since.
-func TestACountThatTakesLongIsTaken(t *testing.T) {
-	s := limited(t, sandbox.Limits{Disk: 20 << 20})
-	d := newLimiter(s)
-	dir := t.TempDir()
-	writeFile(t, filepath.Join(dir, "much"), 30)
-	files := d.store(dir, true)
-	files.slow, files.begun, files.unseen = true, 1, true
-	files.runs[&worker{}] = &run{base: uncounted}
-	d.lookAtFiles(files, nil)
-	if !files.known || files.limit < 50<<20 || files.limit > 51<<20 || !files.unseen {
-		t.Errorf("known %v, limit %d, unseen %v", files.known, files.limit, files.unseen)
+	if kin, known := w.Living(); len(kin) > 0 || known {
+		t.Errorf("of one that has ended: %v %v", kin, known)
 	}
 }
 
@@ -357,4 +220,58 @@ for n in range(50):
 	if told := strings.Join(outcome.Notes, ""); err != nil || !strings.Contains(told, "disk limit of 20 MiB (--disk-limit) reached") {
 		t.Error(told)
 	}
+}
+
+// behindWall returns a worker behind a wall with these limits.
+func behindWall(t *testing.T, limits sandbox.Limits) *worker {
+	t.Helper()
+	limits.Poll = 20 * time.Millisecond
+	library := filepath.Join(t.TempDir(), "lib")
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Limits: limits})
+	z := testZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall })
+	return workertest.Start(t, walled{z, wall, t}).(*worker)
+}
+
+// What the limiter does without a wall it does with one: no namespace, user or missing
+// privilege hides what a worker uses.
+func TestLimitsBehindTheWall(t *testing.T) {
+	t.Run("memory", func(t *testing.T) {
+		w := behindWall(t, sandbox.Limits{Memory: 300 << 20})
+		reason := breaks(t, w, grab+"import os, time\nfor _ in range(4):\n    if not os.fork():\n        grab(120); time.sleep(1000)\ntime.sleep(1000)")
+		if !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") {
+			t.Error(reason)
+		}
+	})
+	t.Run("memory of one process", func(t *testing.T) {
+		w := behindWall(t, sandbox.Limits{Memory: 300 << 20})
+		_, sink := workertest.Run(t, w, grab+"try:\n    while True: grab(10)\nexcept MemoryError: print('refused')")
+		if got := sink.All(); got != "refused\n" {
+			t.Errorf("%q", got)
+		}
+	})
+	t.Run("processes", func(t *testing.T) {
+		w := behindWall(t, sandbox.Limits{Processes: 20})
+		// Either the kernel refuses the fork, or the limiter sees too many.
+		outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: "import os, time\nfor _ in range(40):\n    if not os.fork(): time.sleep(1000)\ntime.sleep(1000)"}, workertest.NewRecorder())
+		refused := outcome.Exception != nil && outcome.Exception.Type == "BlockingIOError"
+		if !refused && (err == nil || !strings.HasPrefix(err.Error(), "process limit of 20 reached")) {
+			t.Errorf("%+v, %v", outcome.Exception, err)
+		}
+	})
+	t.Run("disk", func(t *testing.T) {
+		w := behindWall(t, sandbox.Limits{Disk: 20 << 20})
+		reason := breaks(t, w, `
+import os, tempfile, time
+dir = tempfile.mkdtemp()
+n = 0
+while True:
+    for _ in range(20):  # so small that they are none too large
+        with open(f"{dir}/{n}", "wb") as f: f.write(os.urandom(50_000))
+        n += 1
+    time.sleep(0.02)
+`)
+		if !strings.Contains(reason, "disk limit of 20 MiB (--disk-limit) reached") {
+			t.Error(reason)
+		}
+	})
 }

@@ -5,11 +5,11 @@
 //
 //	        Spawner ── Start ──► process ── own group, own kin
 //	frames   conn    ◄────────►  fd 3     one socket, see wire
-//	stdout   outputs ◄────────   fd 1     a pipe, read all the time
-//	stderr   outputs ◄────────   fd 2     a pipe, read all the time
+//	stdout   Outputs ◄────────   fd 1     a pipe, read all the time
+//	stderr   Outputs ◄────────   fd 2     a pipe, read all the time
 //	fault    process ◄────────   fd 4     a pipe, read when the process is dead
 //
-// The words, beside those of wire, proc and disk:
+// The words, beside those of wire, pipes, proc and limits:
 //
 //   - kin, mark, orphan: who belongs to a worker, and how they are known; see proc.
 //   - forker: a Python that forks workers and runs no code of the user's: root,
@@ -24,20 +24,13 @@
 //
 // One execution:
 //
-//	outputs.attach(sink)            held output goes to the sink first
+//	Outputs.Attach(sink)            held output goes to the sink first
 //	conn.Write(run)
 //	loop conn.Receive()             figure → sink; done → outcome
-//	outputs.detach()                what is in the pipes goes to the sink, then
+//	Outputs.Detach()                what is in the pipes goes to the sink, then
 //	                                the sink is let go
 //
 // and, when the process dies in the loop: its owner ends the kin, reaps it and
 // says why it died; then the pipes are emptied and a *sessions.CrashError tells.
 // The session wakes a copy (Understudy.Wake) before it closes the dead worker.
-//
-// Limits have three keepers. Rlimits are put on a process from outside before code runs in
-// it. A cgroup bounds a line far above the memory limit, as its copies are in it too. The
-// limiter counts a worker, its descendants and orphans with its tag: /proc/PID/status first,
-// which counts what forks share once for each, and smaps_rollup only when that passes the
-// limit. A worker without children may have 256 MiB more, since RLIMIT_DATA gives it a
-// MemoryError first, which leaves the session as it is. The guard looks at the machine.
 package worker

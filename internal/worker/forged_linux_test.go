@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -93,24 +93,5 @@ func TestForgedTags(t *testing.T) {
 				t.Errorf("the other worker's run: %v", err)
 			}
 		})
-	}
-}
-
-// A worker that is being started, and has its user and its tag already, is nobody's to end
-// but its own line's.
-func TestATagIsKnownAheadOfItsWorker(t *testing.T) {
-	z := coldZygote(t)
-	ends, err := openEnds()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ends.close()
-	const user = 12345
-	own := proc.Mark{Value: "own", Tag: 77}
-	if !z.registry.IsUntagged(own.Tag, user) {
-		t.Error("it is known already")
-	}
-	if !z.greetAhead(ends, own, []byte("{}")) || z.registry.IsUntagged(own.Tag, user) {
-		t.Error("it was not greeted, or is not known")
 	}
 }

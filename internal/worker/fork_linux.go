@@ -10,7 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
@@ -23,7 +24,7 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 	if w.spawner.checkpointLimit <= 0 {
 		return nil, &sessions.ForkError{Reason: w.spawner.ForkObstacle()}
 	}
-	stream, theirs, err := framesPair()
+	stream, theirs, err := pipes.FramesPair()
 	if err != nil {
 		return nil, &sessions.ForkError{Reason: fmt.Sprintf("no socket could be made: %v", err)}
 	}
@@ -33,7 +34,7 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 		_ = stream.Close()
 		return nil, err
 	}
-	u := &understudy{spawner: w.spawner, conn: wire.NewSmallConn(stream, w.log), log: w.log}
+	u := &understudy{spawner: w.spawner, conn: wire.NewConn(stream, w.log), log: w.log}
 	if purpose == sessions.ToStandBy {
 		u.line = w.line
 		u.line.hold()
@@ -50,36 +51,28 @@ func (w *worker) Fork(ctx context.Context, purpose sessions.Purpose) (sessions.U
 
 // askFork returns nil when there is a copy.
 func (w *worker) askFork(ctx context.Context, message wire.Fork, frames *os.File) error {
-	if w.process.hasExited() {
-		return w.process.crash
-	}
 	request, err := wire.EncodeWith(wire.TypeFork, message, 1)
 	if err != nil {
 		return err
 	}
 	var answer wire.Forked
-	err = w.conn.Pass(request, []*os.File{frames})
-	if err == nil {
-		err = w.answer(ctx, wire.TypeForked, &answer)
-	}
-	switch {
+	pass := func() error { return w.conn.Pass(request, []*os.File{frames}) }
+	switch err := w.inquire(ctx, pass, wire.TypeForked, &answer); {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, wire.TypeForked)
 		return &sessions.ForkError{Reason: "the interpreter did not copy itself in time"}
 	case err != nil:
-		return w.bury(err)
+		return err
 	case !answer.OK:
 		return &sessions.ForkError{Reason: answer.Reason}
-	default:
-		return nil
 	}
+	return nil
 }
 
 // understudy is a copy of a worker. It satisfies sessions.Understudy.
 type understudy struct {
 	spawner *Spawner
-	line    *line    // nil for the copy that is to be a branch
-	network *network // of that one, held until its own line does
+	line    *line   // nil for the copy that is to be a branch
+	network *shared // of that one, held until its own line does
 	process *process
 	body    *forked
 	conn    *wire.Conn
@@ -92,13 +85,7 @@ type understudy struct {
 // meet waits until the copy of w sleeps.
 func (u *understudy) meet(ctx context.Context, w *worker) error {
 	var ready wire.Ready
-	f, err := u.conn.Receive(ctx)
-	if err == nil && f.Kind != wire.TypeReady {
-		err = wire.Errorf("turn", "it began with %s", f.Kind)
-	}
-	if err == nil {
-		err = f.Decode(&ready)
-	}
+	err := u.conn.Expect(ctx, wire.TypeReady, &ready)
 	if err == nil {
 		err = u.verify(ready.PID, w)
 	}
@@ -188,9 +175,6 @@ func (u *understudy) Rouse(ctx context.Context) error {
 	if err == nil {
 		err = u.conn.Ask(ctx, request, nil, wire.TypeReady, &wire.Ready{})
 	}
-	if err == nil && u.conn.Buffered() > 0 { // which Wake would not read
-		err = wire.Errorf("turn", "it said more than it was asked")
-	}
 	if err == nil {
 		return nil
 	}
@@ -229,71 +213,50 @@ func (u *understudy) Wake(ctx context.Context, spec sessions.Spec) (sessions.Wor
 func (u *understudy) follow(ctx context.Context, spec sessions.Spec) (*worker, error) {
 	u.line.kin.Follow(u.process.pid)
 	u.process.lead(u.line.kin, u.line.fault)
-	w := u.spawner.newWorker(u.process, u.line) // holds the line in our place
-	w.spec.Store(&spec)
-	w.join(u.conn.Enlarged())
-	err := w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: u.line.kin.Mark.Value}, nil)
-	if err != nil {
-		return nil, errors.Join(err, w.Close(context.Background()))
-	}
-	return w, nil
+	// The worker holds the line in our place.
+	return u.lead(ctx, spec, u.line, wire.Wake{Mark: u.line.kin.Mark.Value}, nil)
 }
 
 // branch becomes the worker of another session, with descriptors and kin of its
 // own.
 func (u *understudy) branch(ctx context.Context, spec sessions.Spec) (*worker, error) {
-	ends, output, err := openBranch()
+	ends, output, err := pipes.OpenOutputs()
 	if err != nil {
 		u.process.kill("it could not be given descriptors")
 		u.conn.Close()
 		u.letGo()
 		return nil, err
 	}
+	defer ends.Started()
 	mark := u.spawner.newMark(spec.InterpreterID)
 	proc.SetTag(u.process.pid, mark.Tag)
 	kin := proc.NewKin(u.process.pid, mark, u.spawner.registry, u.log)
-	u.process.lead(kin, ends.fault)
-	line := newLine(output, ends.fault, kin)
+	u.process.lead(kin, ends.Fault)
+	line := newLine(output, ends.Fault, kin)
 	line.network = u.network
-	w := u.spawner.newWorker(u.process, line)
+	return u.lead(ctx, spec, line, wire.Wake{Mark: mark.Value, Tag: mark.Tag}, ends.Child)
+}
+
+// lead makes the copy the worker that leads a line.
+func (u *understudy) lead(ctx context.Context, spec sessions.Spec, l *line, message wire.Wake, descriptors []*os.File) (*worker, error) {
+	w := u.spawner.newWorker(u.process, l)
 	w.spec.Store(&spec)
-	w.join(u.conn.Enlarged())
-	err = w.wake(ctx, wire.Wake{InterpreterID: spec.InterpreterID, Workdir: spec.Workdir, PrivateDir: spec.PrivateDir, Mark: mark.Value, Tag: mark.Tag}, ends.child)
-	ends.started()
-	if err != nil {
+	w.join(u.conn)
+	message.InterpreterID, message.Workdir, message.PrivateDir = spec.InterpreterID, spec.Workdir, spec.PrivateDir
+	if err := w.wake(ctx, message, descriptors); err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
 	return w, nil
 }
 
-func openBranch() (*ends, *outputs, error) {
-	ends, err := openPipes()
-	if err != nil {
-		return nil, nil, err
-	}
-	output, err := newOutputs(ends.stdout, ends.stderr)
-	if err != nil {
-		ends.close()
-		return nil, nil, err
-	}
-	return ends, output, nil
-}
-
 // wake has the handshake with a copy that is to work.
 func (w *worker) wake(ctx context.Context, message wire.Wake, descriptors []*os.File) error {
-	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
-	defer stop()
 	request, err := wire.EncodeWith(wire.TypeWake, message, len(descriptors))
 	if err != nil {
 		return err
 	}
-	var ready wire.Ready
-	if err := w.conn.Ask(context.Background(), request, descriptors, wire.TypeReady, &ready); err != nil {
-		return w.startFault(ctx, err)
-	}
-	if !stop() { // it is being killed
-		return context.Cause(ctx)
-	}
-	w.info = w.infoOf(ready)
-	return nil
+	return w.begin(ctx, func() (ready wire.Ready, err error) {
+		err = w.conn.Ask(context.Background(), request, descriptors, wire.TypeReady, &ready)
+		return ready, err
+	})
 }

@@ -1,17 +1,20 @@
 package worker
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 	"understudy/internal/worker/wire"
 )
 
@@ -34,7 +37,7 @@ type forker struct {
 }
 
 func newForker(name string, p *process, stream net.Conn) *forker {
-	f := &forker{name: name, process: p, conn: wire.NewSmallConn(stream, p.log), turn: make(chan struct{}, 1)}
+	f := &forker{name: name, process: p, conn: wire.NewConn(stream, p.log), turn: make(chan struct{}, 1)}
 	return f
 }
 
@@ -49,13 +52,7 @@ func (f *forker) watch() {
 func (f *forker) hear(ctx context.Context, patience time.Duration, kind string, message any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the %s was not ready within %s", f.name, patience))
 	defer cancel()
-	frame, err := f.conn.Receive(ctx)
-	if err == nil && frame.Kind != kind {
-		err = wire.Errorf("turn", "it began with %s", frame.Kind)
-	}
-	if err == nil {
-		err = frame.Decode(message)
-	}
+	err := f.conn.Expect(ctx, kind, message)
 	if err == nil {
 		return nil
 	}
@@ -144,5 +141,30 @@ func (f *forker) close(ctx context.Context) {
 	f.letGo()
 	if !f.process.wait(ctx, proc.KillGrace) {
 		f.process.kill("ended by the server")
+	}
+}
+
+// logLines writes what a forker prints (a library's warning at its import, for
+// one) to the log, until it has ended: somebody else may hold the pipe open.
+func logLines(pipe *os.File, ended <-chan struct{}, log *slog.Logger) {
+	defer pipe.Close()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		select {
+		case <-ended:
+			_ = pipe.SetReadDeadline(time.Now()) // what is there is read all the same
+		case <-done:
+		}
+	}()
+	lines := bufio.NewReader(pipe)
+	for {
+		line, err := lines.ReadString('\n')
+		if text := strings.TrimSpace(line); text != "" {
+			log.Info("python says", "text", text)
+		}
+		if err != nil {
+			return
+		}
 	}
 }

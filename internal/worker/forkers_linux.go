@@ -14,36 +14,33 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/wire"
 )
 
-// forkers are the root and the zygote of a server. Each is replaced when it
-// dies: two goroutines tend them from begin to close. A guard is a root alone,
-// which forks nobody and ends what a killed server leaves.
+// forkers are the root and the zygote of a server. A guard is a root alone, which forks
+// nobody and ends what a killed server leaves.
 type forkers struct {
 	spawner *Spawner
 	preload []string
 	log     *slog.Logger
 	begun   sync.Once
-	roots   tending
-	zygotes tending
+	root    *post
+	zygote  *post   // with the libraries imported
 	spares  *spares // nil in a guard
 
 	patience time.Duration // for a root that is being started: forkerPatience
 
-	mu     sync.Mutex
-	root   *forker // nil while there is none, as zygote
-	zygote *forker // warm
-	// changed is closed, and made anew, when root or zygote has changed, or the
-	// root could not be started.
+	mu sync.Mutex
+	// changed is closed, and made anew, when root or zygote has changed, or could not be
+	// started.
 	changed chan struct{}
-	failure error           // of the last start of the root
 	all     map[int]*forker // alive, by process id
 }
 
-// tending is what keeps one kind of forker until it is stopped.
+// tending is what goes on in the background until it is ended.
 type tending struct {
 	life    context.Context
 	stop    context.CancelFunc
@@ -60,6 +57,65 @@ func (t *tending) end() {
 	t.running.Wait()
 }
 
+// A post is held by one forker after the other: when one has ended the next is started.
+type post struct {
+	tending
+	forkers *forkers
+	start   func(ctx context.Context) (*forker, error)
+	lost    string // what it means for the operator that none could be started
+
+	// Those are guarded by the forkers' lock.
+	holder  *forker // nil while there is none
+	failure error   // of the last start
+}
+
+// errNoRoot says that there is nobody to fork a zygote, which the root's post tells of.
+var errNoRoot = errors.New("there is no root")
+
+// keep has the post held until life ends: again soon after a holder that has served for a
+// while, else after pauses that grow.
+func (p *post) keep() {
+	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
+	for pause := shortest; p.life.Err() == nil; pause = min(2*pause, longest) {
+		if p.fill() > 10*pause {
+			pause = shortest
+		}
+		select {
+		case <-p.life.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+// fill starts a forker and returns when it has ended, or has been let go at the server's
+// end, and how long it has served.
+func (p *post) fill() (served time.Duration) {
+	f := p.forkers
+	it, err := p.start(p.life)
+	if err != nil {
+		if p.life.Err() == nil && !errors.Is(err, errClosed) && !errors.Is(err, errNoRoot) {
+			f.log.Warn(p.lost, "error", err)
+		}
+		f.change(func() { p.failure = err })
+		return 0
+	}
+	f.change(func() { p.holder, p.failure, f.all[it.process.pid] = it, nil, it })
+	f.log.Debug("the "+it.name+" process is up", "pid", it.process.pid)
+	began := time.Now()
+	select {
+	case <-it.process.exited:
+		f.log.Warn("the "+it.name+" process ended and is replaced; interpreters live on", "pid", it.process.pid, "reason", it.process.crash.Reason)
+	case <-p.life.Done():
+		it.close(context.Background())
+	}
+	it.conn.Close()
+	f.change(func() {
+		p.holder = nil
+		delete(f.all, it.process.pid)
+	})
+	return time.Since(began)
+}
+
 func newForkers(s *Spawner, preload []string) *forkers {
 	f := newRoots(s)
 	f.preload, f.spares = preload, newSpares(f, s.options.Spares)
@@ -67,10 +123,12 @@ func newForkers(s *Spawner, preload []string) *forkers {
 }
 
 func newRoots(s *Spawner) *forkers {
-	return &forkers{
-		spawner: s, log: s.log, roots: newTending(), zygotes: newTending(),
-		patience: forkerPatience, changed: make(chan struct{}), all: map[int]*forker{},
-	}
+	f := &forkers{spawner: s, log: s.log, patience: forkerPatience, changed: make(chan struct{}), all: map[int]*forker{}}
+	f.root = &post{tending: newTending(), forkers: f, start: f.startRoot,
+		lost: "the root process could not be started: meanwhile interpreters are spawned, and what they start may outlive a server that is killed"}
+	f.zygote = &post{tending: newTending(), forkers: f, start: f.startZygote,
+		lost: "no process with the libraries imported: new interpreters import them themselves"}
+	return f
 }
 
 // newGuard returns the guard of a server that spawns, nil if it is to have none.
@@ -84,35 +142,18 @@ func newGuard(s *Spawner) *forkers {
 // begin starts what it can in the background, once.
 func (f *forkers) begin() {
 	if f != nil {
-		f.begun.Do(f.tendAll)
+		f.begun.Do(f.keepAll)
 	}
 }
 
-func (f *forkers) tendAll() {
-	f.roots.running.Go(func() { tend(f.roots.life, f.keepRoot) })
+func (f *forkers) keepAll() {
+	f.root.running.Go(f.root.keep)
 	if f.spares == nil {
 		return
 	}
-	f.zygotes.running.Go(func() { tend(f.zygotes.life, f.keepZygote) })
+	f.zygote.running.Go(f.zygote.keep)
 	if f.spares.wanted > 0 {
 		f.spares.running.Go(func() { f.spares.keep(f.spares.life) })
-	}
-}
-
-// tend calls keep until life ends: again soon after what it kept has served for a
-// while, which keep returns, else after pauses that grow.
-func tend(life context.Context, keep func(context.Context) (served time.Duration)) {
-	const shortest, longest = 50 * time.Millisecond, 30 * time.Second
-	pause := shortest
-	for life.Err() == nil {
-		if keep(life) > 10*pause {
-			pause = shortest
-		}
-		select {
-		case <-life.Done():
-		case <-time.After(pause):
-		}
-		pause = min(2*pause, longest)
 	}
 }
 
@@ -125,67 +166,11 @@ func (f *forkers) change(apply func()) {
 	f.changed = make(chan struct{})
 }
 
-// keepRoot starts a root and returns when it has ended.
-func (f *forkers) keepRoot(ctx context.Context) (served time.Duration) {
-	root, err := f.startRoot(ctx)
-	if err != nil {
-		if ctx.Err() == nil && !errors.Is(err, errClosed) {
-			f.log.Warn("the root process could not be started: meanwhile interpreters are spawned, and what they start may outlive a server that is killed", "error", err)
-		}
-		f.change(func() { f.failure = err })
-		return 0
-	}
-	f.change(func() { f.root, f.failure, f.all[root.process.pid] = root, nil, root })
-	f.log.Debug("the root process is up", "pid", root.process.pid)
-	served = f.see(ctx, root)
-	f.change(func() {
-		f.root = nil
-		delete(f.all, root.process.pid)
-	})
-	return served
-}
-
-// see returns when the forker has ended, or has been let go at the server's end,
-// and how long that took.
-func (f *forkers) see(ctx context.Context, it *forker) time.Duration {
-	began := time.Now()
-	select {
-	case <-it.process.exited:
-		f.log.Warn("the "+it.name+" process ended and is replaced; interpreters live on", "pid", it.process.pid, "reason", it.process.crash.Reason)
-	case <-ctx.Done():
-		it.close(context.Background())
-	}
-	it.conn.Close()
-	return time.Since(began)
-}
-
-// keepZygote forks a zygote from the root and returns when it has ended.
-func (f *forkers) keepZygote(ctx context.Context) (served time.Duration) {
-	root, err := f.awaitRoot(ctx)
-	if err != nil {
-		return 0
-	}
-	zygote, err := f.startZygote(ctx, root)
-	if err != nil {
-		if ctx.Err() == nil {
-			f.log.Warn("no process with the libraries imported: new interpreters import them themselves", "error", err)
-		}
-		return 0
-	}
-	f.change(func() { f.zygote = zygote })
-	served = f.see(ctx, zygote)
-	f.change(func() {
-		f.zygote = nil
-		delete(f.all, zygote.process.pid)
-	})
-	return served
-}
-
 // awaitRoot returns the root, waiting for it as long as it is being started.
 func (f *forkers) awaitRoot(ctx context.Context) (*forker, error) {
 	for {
 		f.mu.Lock()
-		root, failure, changed := f.root, f.failure, f.changed
+		root, failure, changed := f.root.holder, f.root.failure, f.changed
 		f.mu.Unlock()
 		switch {
 		case root != nil && root.alive():
@@ -211,16 +196,16 @@ func (f *forkers) warm() *forker {
 func (f *forkers) present() (zygote *forker, changed <-chan struct{}) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.zygote == nil || !f.zygote.alive() {
-		return nil, f.changed
+	if zygote = f.zygote.holder; zygote != nil && !zygote.alive() {
+		zygote = nil
 	}
-	return f.zygote, f.changed
+	return zygote, f.changed
 }
 
 // forkWorker has a forker fork a worker that gets the child's side of ends. It puts ahead
 // into force at once; nil for nothing.
-func (f *forkers) forkWorker(by *forker, ends *ends, ahead *sandbox.Base) (int, body, error) {
-	pid, err := by.spawn(wire.Spawn{Kind: wire.KindWorker, Ahead: ahead}, ends.child)
+func (f *forkers) forkWorker(by *forker, ends *pipes.Ends, ahead *sandbox.Base) (int, body, error) {
+	pid, err := by.spawn(wire.Spawn{Kind: wire.KindWorker, Ahead: ahead}, ends.Child)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -257,7 +242,7 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 	if err != nil {
 		return nil, err
 	}
-	stream, theirs, err := framesPair()
+	stream, theirs, err := pipes.FramesPair()
 	if err != nil {
 		return nil, err
 	}
@@ -270,12 +255,12 @@ func (f *forkers) startRoot(ctx context.Context) (*forker, error) {
 	defer says.Close()
 	cmd := f.command(dir, mark, theirs, says)
 	if err := proc.StartChild(cmd); err != nil {
-		closeFiles([]*os.File{said})
+		pipes.CloseFiles([]*os.File{said})
 		_ = stream.Close()
 		return nil, err
 	}
 	root := f.newForker("root", cmd.Process.Pid, &child{cmd, f.log}, stream)
-	f.roots.running.Go(func() { logLines(said, root.process.exited, f.log) })
+	f.root.running.Go(func() { logLines(said, root.process.exited, f.log) })
 	var ready wire.Ready
 	if err := root.hear(ctx, f.spawner.options.StartTimeout, wire.TypeReady, &ready); err != nil {
 		return nil, err
@@ -307,13 +292,17 @@ func (f *forkers) command(dir string, mark proc.Mark, control, says *os.File) *e
 // newForker joins a process with its conversation.
 func (f *forkers) newForker(name string, pid int, body body, stream net.Conn) *forker {
 	it := newForker(name, adopt(pid, body, proc.Forker, nil, nil, f.spawner), stream)
-	f.roots.running.Go(it.watch)
+	f.root.running.Go(it.watch)
 	return it
 }
 
-// startZygote forks a zygote and waits until it has imported what it can.
-func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error) {
-	stream, theirs, err := framesPair()
+// startZygote has the root fork a zygote and waits until it has imported what it can.
+func (f *forkers) startZygote(ctx context.Context) (*forker, error) {
+	root, err := f.awaitRoot(ctx)
+	if err != nil {
+		return nil, errNoRoot
+	}
+	stream, theirs, err := pipes.FramesPair()
 	if err != nil {
 		return nil, err
 	}
@@ -340,7 +329,7 @@ func (f *forkers) startZygote(ctx context.Context, root *forker) (*forker, error
 	for _, failed := range preloaded.Failed {
 		f.log.Info("a library is not imported beforehand", "name", failed[0], "reason", failed[1])
 	}
-	f.log.Debug("the zygote is warm", "pid", pid, "imported", preloaded.Imported)
+	f.log.Debug("libraries are imported", "pid", pid, "names", preloaded.Imported)
 	return zygote, nil
 }
 
@@ -362,7 +351,7 @@ func (f *forkers) resume() {
 // adopt tells the root that a process is reaped on request only.
 func (f *forkers) adopt(pid int) {
 	f.mu.Lock()
-	root := f.root
+	root := f.root.holder
 	f.mu.Unlock()
 	if root != nil {
 		root.adopt(pid)
@@ -372,7 +361,7 @@ func (f *forkers) adopt(pid int) {
 // reap has the forker of that id reap its dead child.
 func (f *forkers) reap(parent, pid int) (syscall.WaitStatus, bool) {
 	f.mu.Lock()
-	it, root := f.all[parent], f.root
+	it, root := f.all[parent], f.root.holder
 	f.mu.Unlock()
 	if it == nil {
 		return 0, false
@@ -392,6 +381,6 @@ func (f *forkers) close() {
 	if f.spares != nil {
 		f.spares.end()
 	}
-	f.zygotes.end()
-	f.roots.end()
+	f.zygote.end()
+	f.root.end()
 }

@@ -1,17 +1,15 @@
 package worker
 
 import (
-	"encoding/json"
 	"io"
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 	"understudy/pyworker"
 )
 
@@ -40,7 +38,7 @@ func (s *Spawner) Helper(file string) (*Helper, error) {
 		return nil, err
 	}
 	defer s.starting.Done()
-	texts, err := s.library.texts(helperPackage)
+	texts, err := s.library.Texts(helperPackage)
 	if err != nil {
 		return nil, err
 	}
@@ -74,18 +72,6 @@ func (s *Spawner) Helper(file string) (*Helper, error) {
 
 // helperPackage is the package that a helper's file is of.
 const helperPackage = "pyworker"
-
-// texts returns the files of a package by their paths in it, as one line of JSON.
-func (l *library) texts(name string) ([]byte, error) {
-	texts := map[string]string{}
-	for file, data := range l.files {
-		if inside, found := strings.CutPrefix(filepath.ToSlash(file), name+"/"); found {
-			texts[inside] = string(data)
-		}
-	}
-	line, err := json.Marshal(texts)
-	return append(line, '\n'), err
-}
 
 // neededVariables are those without which Python might not start: where libraries
 // and the system are. Nothing else of the server's environment is a helper's

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"runtime"
 	"slices"
@@ -13,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -287,39 +286,4 @@ func TestManyWorkersLeaveNothing(t *testing.T) {
 		children, _ := proc.ChildrenOf(os.Getpid())
 		return !slices.ContainsFunc(children, func(pid int) bool { _, found := proc.Read(pid); return found })
 	})
-}
-
-func TestUsage(t *testing.T) {
-	w := start(t, fakeSpawner(t))
-	workertest.Run(t, w, "data = bytearray(64 << 20); data[::4096] = data[::4096]")
-	usage, err := w.Usage()
-	if err != nil || usage.Memory < 64<<20 || usage.Memory > 256<<20 {
-		t.Errorf("got %+v, %v", usage, err)
-	}
-	w.Kill()
-	if _, err := w.Usage(); err == nil {
-		t.Error("a dead worker uses something")
-	}
-}
-
-// The server's children have the score that it had, whatever it has given itself.
-func TestShelterIsTheServersOwn(t *testing.T) {
-	score := func(pid string) int {
-		data, err := os.ReadFile("/proc/" + pid + "/oom_score_adj")
-		if err != nil {
-			t.Fatal(err)
-		}
-		n, _ := strconv.Atoi(strings.TrimSpace(string(data)))
-		return n
-	}
-	before := score("self")
-	proc.Shelter(slog.New(slog.DiscardHandler))
-	t.Cleanup(func() { _ = os.WriteFile("/proc/self/oom_score_adj", []byte(strconv.Itoa(before)), 0) })
-	if now := score("self"); now != before && now != -500 {
-		t.Errorf("%d", now)
-	}
-	s := fakeSpawner(t)
-	if got := score(strconv.Itoa(start(t, s).process.pid)); got != before {
-		t.Errorf("the worker has %d, the server had %d", got, before)
-	}
 }

@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
@@ -27,8 +29,8 @@ func limited(t testing.TB, limits sandbox.Limits) *Spawner {
 		CheckpointShare: 0.5, Limits: limits, Preload: []string{"json"},
 	})
 	// On a busy machine what these wait for takes longer than it should.
-	if d := z.limiter; d != nil {
-		d.toDie, d.toCount = time.Minute, time.Minute
+	if z.limiter != nil {
+		z.limiter.Patience = time.Minute
 	}
 	t.Cleanup(func() {
 		if err := z.Close(context.Background()); err != nil {
@@ -236,7 +238,7 @@ func TestDiskLimit(t *testing.T) {
 	dir := t.TempDir()
 	w := inDirectory(t, s, dir)
 	reason := breaks(t, w, manyFiles+"write(1000)")
-	if want := "it went on writing: disk limit of 20 MiB (--disk-limit) reached: "; !strings.HasPrefix(reason, want) {
+	if want := "disk limit of 20 MiB (--disk-limit) reached: "; !strings.HasPrefix(reason, want) {
 		t.Error(reason)
 	}
 	next := inDirectory(t, s, dir)
@@ -246,27 +248,6 @@ func TestDiskLimit(t *testing.T) {
 	}
 	if reason := breaks(t, next, manyFiles+"write(1000)"); !strings.Contains(reason, "disk limit") {
 		t.Error(reason)
-	}
-}
-
-// However often files are held, the room that the next run has is not what the last took.
-func TestStoreGivesNoMoreRoom(t *testing.T) {
-	const mib = 1 << 20
-	s := &store{most: 1000 * mib, limit: 1000 * mib}
-	for _, step := range []struct {
-		what          string
-		size, allowed int64
-	}{
-		{"it is new", 0, 1000},
-		{"a short run has written too much", 1500, 1510},
-		{"within the margin", 1505, 1510},
-		{"another has", 1700, 1510},
-		{"some was deleted", 1300, 1310},
-		{"all was deleted", 10, 1000},
-	} {
-		if s.take(step.size*mib, 0); s.allowed() != step.allowed*mib {
-			t.Errorf("%s: %d", step.what, s.allowed()/mib)
-		}
 	}
 }
 
@@ -289,7 +270,7 @@ func TestMachineGuard(t *testing.T) {
 	s := limited(t, sandbox.Limits{Memory: 4 << 30})
 	var mu sync.Mutex
 	var greedy []*worker // memory is short as long as one of them lives
-	s.limiter.available = func() (left, all uint64) {
+	s.limiter.Available = func() (left, all uint64) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, w := range greedy {
@@ -338,47 +319,83 @@ func TestMachineGuard(t *testing.T) {
 	}
 }
 
-// Who ends just when the machine's memory has been looked at has freed what is missing:
-// no idle one goes for that.
-func TestMachineGuardWhileSomebodyEnds(t *testing.T) {
-	s := limited(t, sandbox.Limits{Memory: 4 << 30})
-	idler, dying := start(t, s), start(t, s)
-	workertest.Run(t, idler, grab+"grab(200)")
-	d := newLimiter(s)
-	d.available = func() (left, all uint64) {
-		dying.Kill()
-		return 1 << 20, 8 << 30
+const hold = `
+import os, time
+def hold(megabytes):
+    fd = os.memfd_create("held")
+    for _ in range(megabytes): os.write(fd, bytes(1 << 20))
+    return fd
+`
+
+// Memory in a file that nobody maps is its holder's: the limit holds for it.
+func TestMemoryLimitOfFilesInMemory(t *testing.T) {
+	w := start(t, limited(t, sandbox.Limits{Memory: 100 << 20}))
+	workertest.Run(t, w, hold+`
+import mmap
+fds = [hold(80)]
+shared = mmap.mmap(fds[0], 0)
+sum(shared[::4096])
+for _ in range(10): time.sleep(0.1)`) // mapped it counts once
+	if reason := breaks(t, w, "for _ in range(4): fds.append(hold(80))\ntime.sleep(1000)"); !strings.HasPrefix(reason, "memory limit of 100 MiB reached") {
+		t.Error(reason)
 	}
-	workers := map[*worker]bool{idler: true, dying: true}
-	d.forget(workers)
-	now := time.Now()
-	*d.records[dying] = usageRecord{ending: true, frees: 1 << 30, since: now}
-	if scarce := d.protect(workers, now); !scarce || d.records[idler].ending {
-		t.Errorf("scarce %v, and the idle one is ended: %v", scarce, d.records[idler].ending)
-	}
-	d.close()
 }
 
-// While nothing runs, memory that is short is no reason to look all the time.
-func TestScarceMemoryIsLookedAtSeldomWhileNothingRuns(t *testing.T) {
+// When the machine's memory is short, whoever has it in such files goes before those
+// who have less.
+func TestGuardSeesFilesInMemory(t *testing.T) {
 	s := limited(t, sandbox.Limits{Memory: 4 << 30})
-	d := newLimiter(s)
-	d.available = func() (left, all uint64) { return 1 << 30, 16 << 30 }
-	if pause, busy := d.round(time.Now()); busy || pause != d.limits.Poll {
-		t.Errorf("%v, %v", pause, busy)
-	}
-	w := start(t, s)
-	w.interrupts.begin()
-	if pause, busy := d.round(time.Now()); !busy || pause != d.limits.Poll/guardShare {
-		t.Errorf("%v, %v", pause, busy)
-	}
-	w.interrupts.end()
-}
-
-func TestReserve(t *testing.T) {
-	for all, want := range map[uint64]uint64{512 << 20: 64 << 20, 4 << 30: 256 << 20, 100 << 30: (100 << 30) / 25} {
-		if got := reserve(all); got != want {
-			t.Errorf("%d of %d, want %d", got, all, want)
+	var holder atomic.Pointer[worker] // memory is short as long as it lives
+	s.limiter.Available = func() (left, all uint64) {
+		if w := holder.Load(); w != nil && !w.process.hasExited() {
+			return 1 << 20, 8 << 30
 		}
+		return 4 << 30, 8 << 30
+	}
+	w, other := start(t, s), start(t, s)
+	workertest.Run(t, other, grab+"grab(70)")
+	workertest.Run(t, w, hold+"fd = hold(150)")
+	var rest sync.WaitGroup
+	rest.Go(func() {
+		if outcome, _ := workertest.Run(t, other, "import time; time.sleep(2)"); !outcome.OK {
+			t.Errorf("the other one: %+v", outcome)
+		}
+	})
+	eventually(t, "the other one runs", other.Busy)
+	rest.Go(func() {
+		for !w.Busy() {
+			time.Sleep(time.Millisecond)
+		}
+		holder.Store(w)
+	})
+	if reason := breaks(t, w, "time.sleep(1000)"); !strings.HasPrefix(reason, "the machine's memory is nearly used up") {
+		t.Error(reason)
+	}
+	rest.Wait()
+}
+
+// However many descriptors code has, all others don't wait until the last is looked at.
+func TestDescriptorsWithoutEnd(t *testing.T) {
+	s := limited(t, sandbox.Limits{Memory: 4 << 30, OpenFiles: 1000})
+	w := start(t, s)
+	workertest.Run(t, w, hold+`
+ready, done = os.pipe()
+for n in range(20):
+    if not os.fork():
+        last = n == 19 and hold(80)
+        try:
+            while True: os.dup(0)
+        except OSError: os.close(done)
+        while True: time.sleep(1000)
+os.close(done); os.read(ready, 1)`)
+	c := proc.NewCount(s.registry)
+	c.Add(w.process.pid)
+	f := c.Footprint
+	if seen := f.Unmapped(); len(f.PIDs) != 21 || seen >= 80<<20 {
+		t.Errorf("%d processes, and the last one's %d bytes are seen", len(f.PIDs), seen)
+	}
+	f.PIDs = f.PIDs[20:]
+	if seen := f.Unmapped(); seen < 80<<20 {
+		t.Errorf("%d bytes are seen", seen)
 	}
 }

@@ -7,82 +7,71 @@ import (
 	"sync"
 	"time"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
+	"understudy/internal/worker/limits"
+	"understudy/internal/worker/pipes"
+	"understudy/internal/worker/wire"
 )
 
 // A line is a worker and its copies that stand by for it: one after the other
 // leads. They share their output, their fault pipe and their kin's mark, which
 // are let go with the last of them.
 type line struct {
-	output  *outputs
-	fault   *os.File // reading end; nil where faults go to stderr
-	kin     *proc.Kin
-	bounds  *bounds // nil without limits
-	network *network
+	shared
+	output *pipes.Outputs
+	fault  *os.File // reading end; nil where faults go to stderr
+	kin    *proc.Kin
+	bounds *limits.Bounds // nil without limits
+	// network is that of one session and of the branches made from it: they are forks. Its
+	// listener, on which they find the server's proxy, goes with the last of their lines.
+	network *shared
 
 	mu      sync.Mutex
-	holders int
 	leaving map[*process]bool // copies that were dismissed and have yet to end
 }
 
 // newLine returns a line with one holder.
-func newLine(output *outputs, fault *os.File, kin *proc.Kin) *line {
-	return &line{output: output, fault: fault, kin: kin, holders: 1, leaving: map[*process]bool{}}
+func newLine(output *pipes.Outputs, fault *os.File, kin *proc.Kin) *line {
+	l := &line{output: output, fault: fault, kin: kin, leaving: map[*process]bool{}}
+	l.shared = shared{holders: 1, close: func() {
+		output.Close()
+		if fault != nil {
+			_ = fault.Close()
+		}
+		kin.Close()
+		l.bounds.Release()
+		l.network.release()
+	}}
+	return l
 }
 
-func (l *line) hold() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.holders++
-}
-
-// release closes what the line shares when nobody holds it any more.
-func (l *line) release() {
-	l.mu.Lock()
-	l.holders--
-	last := l.holders == 0
-	l.mu.Unlock()
-	if !last {
-		return
-	}
-	l.output.close()
-	if l.fault != nil {
-		_ = l.fault.Close()
-	}
-	l.kin.Close()
-	l.bounds.release()
-	l.network.release()
-}
-
-// A network is that of one session and of the branches made from it: they are forks. Its
-// listener, on which they find the server's proxy, goes with the last of their lines.
-// One that is nil has no listener.
-type network struct {
-	listener net.Listener
-
-	mu      sync.Mutex
+// shared is what is closed when the last who holds it has released it. Nil is nothing.
+type shared struct {
+	count   sync.Mutex
 	holders int
+	close   func()
 }
 
-// hold returns the network, which then has one more holder.
-func (n *network) hold() *network {
-	if n != nil {
-		n.mu.Lock()
-		defer n.mu.Unlock()
-		n.holders++
+// hold returns it with one more holder.
+func (s *shared) hold() *shared {
+	if s != nil {
+		s.count.Lock()
+		defer s.count.Unlock()
+		s.holders++
 	}
-	return n
+	return s
 }
 
-// release closes the listener when nobody holds the network any more.
-func (n *network) release() {
-	if n == nil {
+func (s *shared) release() {
+	if s == nil {
 		return
 	}
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.holders--; n.holders == 0 {
-		_ = n.listener.Close() // whoever serves it may have closed it
+	s.count.Lock()
+	s.holders--
+	last := s.holders == 0
+	s.count.Unlock()
+	if last {
+		s.close()
 	}
 }
 
@@ -111,4 +100,35 @@ func (l *line) awaitDismissed(ctx context.Context) {
 			p.kill("ended by the server")
 		}
 	}
+}
+
+// takeListener takes the socket on which the session finds our proxy: it belongs to the
+// session's own network, into which we could not open one. It comes as soon as the wall
+// stands, so that the operator's initial code has the network too; nothing of the user's
+// has run in the worker yet. It needs no right to look into a process of another user.
+func (w *worker) takeListener(family string) error {
+	f, files, err := w.conn.ReceiveFirst()
+	defer pipes.CloseFiles(files)
+	if err != nil {
+		return err
+	}
+	if f.Kind != wire.TypeListener {
+		return wire.Errorf("turn", "it sent %s before its listener", f.Kind)
+	}
+	var message wire.Listener
+	if err := f.Decode(&message); err != nil {
+		return err
+	}
+	if message.Descriptors != 1 || len(files) != 1 {
+		return wire.Errorf("descriptors", "its listener came with %d descriptors in place of one", len(files))
+	}
+	listener, err := net.FileListener(files[0]) // a copy
+	if err != nil {
+		return wire.Errorf("descriptors", "its listener is none: %v", err)
+	}
+	w.line.network = &shared{holders: 1, close: func() { _ = listener.Close() }} // whoever serves it may have closed it
+	if serve := w.spawner.options.Serve; serve != nil {
+		serve(family, listener)
+	}
+	return nil
 }

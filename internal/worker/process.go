@@ -5,10 +5,14 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
 	"time"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
+	"understudy/internal/worker/crash"
+	"understudy/internal/worker/limits"
+	"understudy/internal/worker/pipes"
 	"understudy/sessions"
 )
 
@@ -49,10 +53,10 @@ type process struct {
 	reaped bool
 
 	mu     sync.Mutex
-	kin    *proc.Kin // nil for a copy that sleeps: it has none of its own
-	fault  *os.File  // reading end; nil where faults go to stderr
-	cause  string    // why we ended it, if we did; the first one told counts
-	bounds *bounds   // of its line; nil without limits, and while it sleeps
+	kin    *proc.Kin      // nil for a copy that sleeps: it has none of its own
+	fault  *os.File       // reading end; nil where faults go to stderr
+	cause  string         // why we ended it, if we did; the first one told counts
+	bounds *limits.Bounds // of its line; nil without limits, and while it sleeps
 }
 
 // adopt makes a started Python a process. Without kin it is a forker, or a copy
@@ -115,20 +119,17 @@ func (p *process) blame(cause string) {
 }
 
 // describe says how the process ended.
-func (p *process) describe(crash sessions.CrashError) *sessions.CrashError {
+func (p *process) describe(ended sessions.CrashError) *sessions.CrashError {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	cause, trace := p.cause, ""
 	if p.fault != nil {
-		crash.Trace = lastFault(readFault(p.fault))
+		trace = pipes.ReadFault(p.fault)
 	}
-	cause := p.cause
-	if cause == "" && crash.Signal == "SIGKILL" {
-		cause = p.bounds.verdict()
+	if cause == "" && ended.Signal == "SIGKILL" {
+		cause = p.bounds.Verdict()
 	}
-	crash.Reason = reason(&crash, cause)
-	file := p.spawner.options.CodeFile
-	crash.Trace, crash.Reason = underName(crash.Trace, file), underName(crash.Reason, file)
-	return &crash
+	return crash.Describe(ended, trace, cause, p.spawner.options.CodeFile)
 }
 
 // kill ends the process and its kin, and returns how many processes beside it
@@ -243,3 +244,36 @@ func (c *child) wait() {
 }
 
 func (c *child) ended() sessions.CrashError { return exitOf(c.cmd.ProcessState) }
+
+// launcher runs starts one after the other on one thread that lives until
+// close. On Linux a worker asks to be killed when its parent dies, and the
+// kernel takes the starting *thread* for the parent: Go ends threads at will,
+// but not one that a goroutine is locked to.
+type launcher struct {
+	jobs chan func()
+	done sync.WaitGroup
+}
+
+func newLauncher() *launcher {
+	l := &launcher{jobs: make(chan func())}
+	l.done.Go(func() {
+		// Never unlocked: the thread ends with the goroutine.
+		runtime.LockOSThread()
+		for job := range l.jobs {
+			job()
+		}
+	})
+	return l
+}
+
+// run calls start on the launcher's thread.
+func (l *launcher) run(start func() error) error {
+	result := make(chan error, 1)
+	l.jobs <- func() { result <- start() }
+	return <-result
+}
+
+func (l *launcher) close() {
+	close(l.jobs)
+	l.done.Wait()
+}

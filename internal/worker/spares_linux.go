@@ -8,8 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/wire"
 )
 
@@ -19,6 +20,13 @@ const (
 	spareRest = 20 * time.Millisecond
 	// spareRetry is how long after a fork that failed another is tried.
 	spareRetry = 5 * time.Second
+	// spareRecent is how long one has to live for its end not to be laid to its beginning:
+	// a preloaded module may end each fork. The next waits for lossPause then, and twice as
+	// long with each further one, up to lossLongest; at lossTold the operator is told.
+	spareRecent = 10 * time.Second
+	lossPause   = 10 * time.Millisecond
+	lossTold    = 4 * lossPause
+	lossLongest = 30 * time.Second
 )
 
 // A spare is a fork of the zygote that has everything of a worker but its
@@ -27,8 +35,8 @@ type spare struct {
 	zygote  *forker
 	forked  time.Time
 	process *process
-	ends    *ends // our side
-	output  *outputs
+	ends    *pipes.Ends // our side
+	output  *pipes.Outputs
 	ahead   *sandbox.Base // what it has put into force; nil: nothing
 	// left is closed when it is a spare no longer.
 	left chan struct{}
@@ -41,12 +49,16 @@ type spares struct {
 	spawner *Spawner
 	forkers *forkers
 	wanted  int
-	losses  losses
 	// poke says that one was taken, or has ended.
 	poke chan struct{}
 
 	mu   sync.Mutex
 	idle []*spare
+	// Of the zygote whose spares ended at once:
+	losing *forker
+	pause  time.Duration // after the last of them
+	next   time.Time     // no other is forked before
+	told   bool          // the operator knows
 }
 
 func newSpares(f *forkers, wanted int) *spares {
@@ -80,7 +92,10 @@ func (s *spares) keep(life context.Context) {
 // replenish has the zygote fork one more, unless it is to be left alone. It
 // returns how long to wait before the next try, 0 when there is one more.
 func (s *spares) replenish(zygote *forker) time.Duration {
-	if pause := s.losses.pause(zygote); pause > 0 {
+	s.mu.Lock()
+	pause, losing := time.Until(s.next), s.losing == zygote
+	s.mu.Unlock()
+	if losing && pause > 0 {
 		return pause
 	}
 	if err := s.add(zygote); err != nil {
@@ -128,23 +143,18 @@ func (s *spares) outdated(zygote *forker) (old []*spare) {
 
 // add has the zygote fork one more.
 func (s *spares) add(zygote *forker) error {
-	ends, err := openEnds()
+	ends, output, err := pipes.Open()
 	if err != nil {
-		return err
-	}
-	output, err := newOutputs(ends.stdout, ends.stderr)
-	if err != nil {
-		ends.close()
 		return err
 	}
 	ahead := s.spawner.options.Wall.Ahead()
 	pid, body, err := s.forkers.forkWorker(zygote, ends, ahead)
 	if err != nil {
-		output.close()
-		ends.close()
+		output.Close()
+		ends.Close()
 		return err
 	}
-	ends.started()
+	ends.Started()
 	p := adopt(pid, body, proc.Worker, nil, nil, s.spawner)
 	sp := &spare{zygote: zygote, forked: time.Now(), process: p, ends: ends, output: output, ahead: ahead, left: make(chan struct{})}
 	s.running.Go(func() { s.watch(sp) })
@@ -159,7 +169,7 @@ func (s *spares) add(zygote *forker) error {
 func (s *spares) watch(sp *spare) {
 	select {
 	case <-sp.process.exited:
-		if s.losses.note(sp) {
+		if s.lost(sp) {
 			s.spawner.log.Warn("interpreters that are forked ahead end at once; others are forked after pauses that grow (a module of --preload may do that)", "reason", sp.process.crash.Reason)
 		}
 		s.prod()
@@ -167,11 +177,31 @@ func (s *spares) watch(sp *spare) {
 	}
 }
 
+// lost notes the end of a spare, for which the next waits, and reports whether the operator
+// is to be told: once of each zygote.
+func (s *spares) lost(sp *spare) (tell bool) {
+	if time.Since(sp.forked) > spareRecent {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.losing != sp.zygote {
+		s.losing, s.pause, s.told = sp.zygote, 0, false
+	}
+	s.pause = min(max(2*s.pause, lossPause), lossLongest)
+	s.next = time.Now().Add(s.pause)
+	tell = s.pause >= lossTold && !s.told
+	s.told = s.told || tell
+	return tell
+}
+
 // take hands out the oldest spare as the worker of that mark, nil when there is
 // none. It has yet to be greeted. One that has another base in force, as a directory was
 // replaced since, is of no use.
 func (s *spares) take(mark proc.Mark, base *sandbox.Base) *worker {
-	s.losses.forgive()
+	s.mu.Lock()
+	s.pause, s.next = 0, time.Time{} // a start has come: what there is is tried again
+	s.mu.Unlock()
 	for sp := s.oldest(); sp != nil; sp = s.oldest() {
 		s.prod()
 		if sp.ahead == nil || sp.ahead.Same(base) {
@@ -189,10 +219,10 @@ func (s *spares) engage(sp *spare, mark proc.Mark) (w *worker) {
 	sp.process.withPID(func() {
 		close(sp.left)
 		kin := proc.NewKin(sp.process.pid, mark, s.spawner.registry, s.spawner.log)
-		sp.process.lead(kin, sp.ends.fault)
+		sp.process.lead(kin, sp.ends.Fault)
 		sp.process.body.(*forked).signal(unix.SIGCONT) // somebody may have stopped it
-		w = s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.fault, kin))
-		w.join(wire.NewConn(sp.ends.frames, s.spawner.log))
+		w = s.spawner.newWorker(sp.process, newLine(sp.output, sp.ends.Fault, kin))
+		w.join(wire.NewConn(sp.ends.Frames, s.spawner.log))
 	})
 	return w
 }
@@ -223,8 +253,8 @@ func (s *spares) discard(all []*spare) {
 // doesn't.
 func (s *spares) dismiss(sp *spare) {
 	close(sp.left)
-	_ = sp.ends.frames.Close()
+	_ = sp.ends.Frames.Close()
 	sp.process.end(context.Background())
-	sp.output.close()
-	_ = sp.ends.fault.Close()
+	sp.output.Close()
+	_ = sp.ends.Fault.Close()
 }

@@ -11,12 +11,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"golang.org/x/sys/unix"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
+	"understudy/internal/sandbox"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
@@ -131,7 +130,22 @@ func TestSpareDiesAsItIsTaken(t *testing.T) {
 	}
 }
 
-// The same with code of the operator's, which has run in none of the dead.
+// Code of the operator's that ends its process is not run a second time in another.
+func TestSpareDiesOfTheOperatorsCode(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	z := sparingZygote(t, func(o *Options) {
+		o.InitCode = fmt.Sprintf("import os\nwith open(%q, 'a') as f: n = f.write('.')\nos._exit(3)", ran)
+	})
+	z.awaitSpares(t)
+	if _, err := z.Start(t.Context(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()}); err == nil {
+		t.Error("it started")
+	}
+	if dots, err := os.ReadFile(ran); string(dots) != "." {
+		t.Errorf("the operator's code ran: %q %v", dots, err)
+	}
+}
+
+// Where the operator has code of his own, it has run in none of the dead.
 func TestSpareDiesBeforeTheOperatorsCodeRuns(t *testing.T) {
 	ran := filepath.Join(t.TempDir(), "ran")
 	z := sparingZygote(t, func(o *Options) {
@@ -178,42 +192,26 @@ func TestSparesThatDieAtOnce(t *testing.T) {
 		o.Preload, o.Spares, o.Logger = []string{"deadly"}, testSpares, slog.New(slog.NewTextHandler(&log, nil))
 	})
 	z.Warm()
-	l := &z.forkers.spares.losses
+	s := z.forkers.spares
 	eventually(t, "a pause grows", func() bool {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return l.inARow >= 2*lossTold && time.Until(l.until) > lossPause
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.pause > 2*lossTold
 	})
 	const told = "forked ahead end at once"
 	eventually(t, "it is told", func() bool { return strings.Contains(log.String(), told) })
-	if text := log.String(); strings.Count(text, told) != 1 || !strings.Contains(text, "code 3") {
+	if text := log.String(); !strings.Contains(text, "code 3") {
 		t.Errorf("the log: %s", text)
 	}
-}
-
-func TestLossesPauses(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l losses
-		zygote, another := &forker{}, &forker{}
-		told := 0
-		for n := range 40 {
-			if l.note(&spare{zygote: zygote, forked: time.Now()}) {
-				told++
-			}
-			if got, want := l.pause(zygote), min(lossPause<<n, lossLongest); n < 20 && got != want {
-				t.Errorf("after %d losses: %s, not %s", n+1, got, want)
-			}
-		}
-		if told != 1 || l.pause(zygote) != lossLongest || l.pause(another) != 0 {
-			t.Errorf("told %d times; %s, %s", told, l.pause(zygote), l.pause(another))
-		}
-		if l.note(&spare{zygote: another, forked: time.Now().Add(-time.Minute)}) || l.pause(another) != 0 {
-			t.Error("one that has lived for a while counts")
-		}
-		if l.forgive(); l.pause(zygote) != 0 {
-			t.Errorf("after a start: %s", l.pause(zygote))
-		}
+	_ = s.take(proc.Mark{}, nil) // as a start does
+	eventually(t, "the pause grows again", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.pause > 2*lossTold
 	})
+	if text := log.String(); strings.Count(text, told) != 1 {
+		t.Errorf("the log: %s", text)
+	}
 }
 
 // syncedLog is a log that is read while it is written.
@@ -277,5 +275,83 @@ func TestSparesThatCanNotBeReplaced(t *testing.T) {
 	}
 	if left := z.forkers.spares.count(); left != 0 {
 		t.Errorf("%d spares", left)
+	}
+}
+
+// walledAtHome works in the home, as sessions of a server do.
+type walledAtHome struct{ walledIn }
+
+func (w walledAtHome) Start(ctx context.Context, spec sessions.Spec) (sessions.Worker, error) {
+	home, err := os.MkdirTemp(w.base, "home-")
+	if err != nil {
+		return nil, err
+	}
+	spec.Workdir = filepath.Join(home, "work")
+	if err := os.Mkdir(spec.Workdir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(home, 0o711); err != nil {
+		return nil, err
+	}
+	return w.startIn(ctx, spec, home)
+}
+
+// A spare has mounted what all sessions see before its session's home was there. One
+// that has mounted a directory that was replaced since is not taken.
+func TestSparesBehindTheWall(t *testing.T) {
+	base, err := os.MkdirTemp("/var/tmp", "data-") // which the view covers
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(base) })
+	library, homes, data := filepath.Join(base, "lib"), filepath.Join(base, "homes"), filepath.Join(base, "data")
+	furnish := func(text string) {
+		t.Helper()
+		if err := os.MkdirAll(data, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(data, "text"), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	furnish("before")
+	for _, dir := range []string{base, homes} {
+		if err := os.MkdirAll(dir, 0o711); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, 0o711); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wall := testWall(t, sandbox.Settings{Python: []string{library}, Hidden: []string{base}, Read: []string{data}})
+	wall.ExpectHomes(homes)
+	z := sparingZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall })
+	starter := walledAtHome{walledIn{walled{z, wall, t}, homes}}
+	begin := func(want string) (pid int) {
+		t.Helper()
+		w := workertest.Start(t, starter)
+		code := fmt.Sprintf("import os, tempfile\nopen('mine', 'w').write('here'); tempfile.TemporaryFile()\nprint(open(%q).read(), *os.listdir())", filepath.Join(data, "text"))
+		_, sink := workertest.Run(t, w, code)
+		if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != want {
+			t.Errorf("got %q, want %q; %s", got, want, sink.Text(sessions.Stderr))
+		}
+		return w.Info().PID
+	}
+	for range testSpares + 1 {
+		spares := z.awaitSpares(t)
+		if pid := begin("before mine"); pid != spares[0] {
+			t.Errorf("the worker is process %d; the spares were %v", pid, spares)
+		}
+	}
+	spares := z.awaitSpares(t)
+	if err := os.Rename(data, data+"-before"); err != nil {
+		t.Fatal(err)
+	}
+	furnish("after")
+	if pid := begin("after mine"); pid == spares[0] || pid == spares[1] {
+		t.Errorf("process %d, one of the spares %v, has mounted the directory of before", pid, spares)
+	}
+	if spares = z.awaitSpares(t); begin("after mine") != spares[0] {
+		t.Error("a spare that has mounted the directory of now is not taken")
 	}
 }

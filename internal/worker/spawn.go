@@ -6,20 +6,21 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
+	"understudy/internal/worker/library"
+	"understudy/internal/worker/limits"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
@@ -124,18 +125,17 @@ type Spawner struct {
 	// checkpointLimit is how many bytes of its own a worker may have and still
 	// be copied; 0: it never is.
 	checkpointLimit int64
-	obstacle        string   // why workers are never copied, as a clause
-	forkers         *forkers // of a Zygote, or the guard; nil without
-	limiter         *limiter // nil without limits
-	// launch starts a process and joins it to a worker, which it may have
-	// greeted already.
-	launch func(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting []byte) (*worker, error)
+	obstacle        string          // why workers are never copied, as a clause
+	forkers         *forkers        // of a Zygote, or the guard; nil without
+	limiter         *limits.Limiter // nil without limits
+	// launch starts a process and joins it to a worker, which is to be greeted.
+	launch func(ctx context.Context, spec sessions.Spec, mark proc.Mark) (*worker, error)
 	// standby hands out a worker that was started ahead, behind that part of a wall, and
 	// only has to be greeted; nil where there is none.
 	standby func(mark proc.Mark, base *sandbox.Base) *worker
 
 	mu       sync.Mutex
-	library  *library // nil before the first start, as the next two
+	library  *library.Library // nil before the first start, as the next two
 	launcher *launcher
 	reaper   *proc.Reaper
 	started  uint64
@@ -171,7 +171,7 @@ func NewSpawner(options Options) *Spawner {
 		options:  options,
 		nonce:    proc.NewNonce(),
 		log:      options.Logger,
-		packages: embedded,
+		packages: library.Embedded,
 		registry: proc.NewRegistry(),
 		obstacle: ObstacleSpawned,
 		workers:  map[*worker]bool{},
@@ -180,12 +180,11 @@ func NewSpawner(options Options) *Spawner {
 	s.registry.ByUser = options.Wall.TellsByUser()
 	s.launch = s.spawn
 	s.forkers = newGuard(s)
-	s.limiter = newLimiter(s)
+	if options.Limits != (sandbox.Limits{}) || options.Wall != nil {
+		s.limiter = limits.New(limits.Options{Limits: options.Limits, Registry: s.registry, Present: s.present, Log: s.log})
+	}
 	return s
 }
-
-// Name is the value of --start that chooses this starter.
-func (s *Spawner) Name() string { return "spawn" }
 
 // Warm begins to start what forks workers, so that the first need not wait, and
 // what guards them.
@@ -231,7 +230,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	if err != nil {
 		return nil, err
 	}
-	greeting := greeting{frame: frame, family: spec.Family, listens: message.Confine.Listens()}
+	greeting := greeting{frame: frame, family: spec.Group, listens: message.Confine.Listens()}
 	if message.Confine != nil {
 		greeting.base = message.Confine.Base
 	}
@@ -244,7 +243,7 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 
 // startAnew launches a process and begins a session in it.
 func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting greeting) (*worker, error) {
-	w, err := s.launch(ctx, spec, mark, greeting.frame)
+	w, err := s.launch(ctx, spec, mark)
 	if err != nil {
 		return nil, err
 	}
@@ -256,7 +255,7 @@ func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.M
 
 // startAhead begins a session in a worker that was started ahead. It returns none
 // when there is none, or when that one has come to nothing and no code of the
-// operator's can have run in it: there is none, or it has not read it.
+// operator's can have run in it: it may be what ended it.
 func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, greeting greeting) (*worker, error) {
 	w := s.standby(mark, greeting.base)
 	if w == nil {
@@ -314,7 +313,7 @@ func (s *Spawner) prepareForker(name string) (dir string, m proc.Mark, err error
 		return "", m, err
 	}
 	defer s.starting.Done()
-	dir, err = s.library.ensure()
+	dir, err = s.library.Ensure()
 	return dir, s.nonce.Mark(name, number), err
 }
 
@@ -345,17 +344,17 @@ func (s *Spawner) prepareLibrary() (err error) {
 	if cache, err = filepath.Abs(cache); err != nil {
 		return err
 	}
-	s.library, err = newLibrary(cache, s.packages)
+	s.library, err = library.New(cache, s.packages)
 	return err
 }
 
 // spawn starts the process as a child of this one.
-func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark, _ []byte) (*worker, error) {
-	dir, err := s.library.ensure()
+func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark) (*worker, error) {
+	dir, err := s.library.Ensure()
 	if err != nil {
 		return nil, err
 	}
-	return s.assemble(ctx, mark, func(ends *ends) (int, body, error) {
+	return s.assemble(ctx, mark, func(ends *pipes.Ends) (int, body, error) {
 		cmd := s.command(dir, mark, ends)
 		s.options.Wall.Enclose(cmd, spec.Home, spec.Workdir)
 		err := s.launcher.run(func() error { return proc.StartChild(cmd) })
@@ -367,26 +366,21 @@ func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark,
 }
 
 // assemble makes a worker of a process that begin starts with its ends.
-func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*ends) (int, body, error)) (*worker, error) {
-	ends, err := openEnds()
+func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*pipes.Ends) (int, body, error)) (*worker, error) {
+	ends, output, err := pipes.Open()
 	if err != nil {
-		return nil, err
-	}
-	output, err := newOutputs(ends.stdout, ends.stderr)
-	if err != nil {
-		ends.close()
 		return nil, err
 	}
 	pid, body, err := begin(ends)
 	if err != nil {
-		output.close()
-		ends.close()
+		output.Close()
+		ends.Close()
 		return nil, err
 	}
-	ends.started()
+	ends.Started()
 	kin := proc.NewKin(pid, mark, s.registry, s.log)
-	w := s.newWorker(adopt(pid, body, proc.Worker, kin, ends.fault, s), newLine(output, ends.fault, kin))
-	stream, err := ends.connect(ctx)
+	w := s.newWorker(adopt(pid, body, proc.Worker, kin, ends.Fault, s), newLine(output, ends.Fault, kin))
+	stream, err := ends.Connect(ctx)
 	if err != nil {
 		return nil, errors.Join(w.startFault(ctx, err), w.Close(context.Background()))
 	}
@@ -398,7 +392,12 @@ func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*ends
 func (s *Spawner) newWorker(p *process, l *line) *worker {
 	w := &worker{spawner: s, process: p, line: l, log: s.log, closed: make(chan struct{})}
 	w.interrupts.signal, w.interrupts.nudge = p.interrupt, p.nudge
-	s.bind(w)
+	if l.bounds == nil {
+		l.bounds = s.limiter.Bind(p.pid)
+	}
+	p.mu.Lock()
+	p.bounds = l.bounds
+	p.mu.Unlock()
 	s.keep(w)
 	return w
 }
@@ -407,61 +406,15 @@ func (s *Spawner) newWorker(p *process, l *line) *worker {
 // directory, because -m puts the directory it starts in before the standard
 // library: a random.py in the working directory would be taken for a module of
 // ours. The worker goes to the working directory itself.
-func (s *Spawner) command(dir string, mark proc.Mark, ends *ends) *exec.Cmd {
+func (s *Spawner) command(dir string, mark proc.Mark, ends *pipes.Ends) *exec.Cmd {
 	cmd := exec.Command(s.options.Python)
 	cmd.Dir = dir
 	cmd.Env = s.environment(dir, mark)
 	cmd.SysProcAttr = processAttributes()
 	// -u leaves C's stdio unbuffered: what printf said before a crash is not lost.
 	cmd.Args = append(cmd.Args, "-u", "-m", "pyworker")
-	cmd.Args = append(cmd.Args, ends.attach(cmd)...)
+	cmd.Args = append(cmd.Args, ends.Attach(cmd)...)
 	return cmd
-}
-
-// strangeVariables are those of the server's environment that would make
-// another interpreter of the worker: another standard library, asserts left
-// out, a prompt at its end, noise on stderr, figures that nobody sees.
-var strangeVariables = map[string]bool{
-	"PYTHONHOME": true, "PYTHONPLATLIBDIR": true, "PYTHONEXECUTABLE": true,
-	"PYTHONOPTIMIZE": true, "PYTHONINSPECT": true, "PYTHONSTARTUP": true,
-	"PYTHONVERBOSE": true, "PYTHONPROFILEIMPORTTIME": true, "PYTHONDEBUG": true,
-	"PYTHONDUMPREFS": true, "PYTHONIOENCODING": true, "PYTHONLEGACYWINDOWSSTDIO": true,
-	"__PYVENV_LAUNCHER__": true,
-	"MPLBACKEND":          true,
-}
-
-// arrowMalloc begins the settings of the allocator in pyarrow, which pandas imports.
-// Its background thread, which gives memory back a little later than the others do,
-// would forbid copies of a session that was not forked from the zygote.
-const arrowMalloc = "JE_ARROW_MALLOC_CONF="
-
-func isArrowMalloc(entry string) bool { return strings.HasPrefix(entry, arrowMalloc) }
-
-// environment returns the worker's environment: the server's, less what would
-// disturb the worker and what configures the server, plus what the worker and
-// the Pythons that its code starts need.
-func (s *Spawner) environment(dir string, mark proc.Mark) []string {
-	var env []string
-	path := dir
-	for _, entry := range os.Environ() {
-		name, value, _ := strings.Cut(entry, "=")
-		switch {
-		case s.options.Wall != nil && !harmless(name, value):
-		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_"):
-		case name == "PYTHONPATH" && value != "":
-			path += string(os.PathListSeparator) + value
-		default:
-			env = append(env, entry)
-		}
-	}
-	if !slices.ContainsFunc(env, isArrowMalloc) {
-		env = append(env, arrowMalloc+"background_thread:false")
-	}
-	env = append(env,
-		"PYTHONPATH="+path,
-		proc.Variable+"="+mark.Value,
-	)
-	return append(env, s.options.Env...)
 }
 
 func (s *Spawner) startMessage(spec sessions.Spec, mark proc.Mark) wire.Start {
@@ -489,14 +442,17 @@ func (s *Spawner) keep(w *worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.workers[w] = true
-	s.limiter.begin()
+	s.limiter.Begin()
 }
 
 // present returns the workers that are not closed yet.
-func (s *Spawner) present() map[*worker]bool {
+func (s *Spawner) present() (all []limits.Worker) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return maps.Clone(s.workers)
+	for w := range s.workers {
+		all = append(all, w)
+	}
+	return all
 }
 
 func (s *Spawner) forget(w *worker) {
@@ -519,7 +475,7 @@ func (s *Spawner) Close(ctx context.Context) error {
 	s.starting.Wait()
 	err := s.closeWorkers(ctx)
 	s.forkers.close()
-	s.limiter.close()
+	s.limiter.Close()
 	if s.launcher != nil {
 		s.launcher.close()
 		s.reaper.Close()

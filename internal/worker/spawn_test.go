@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
 	"understudy/internal/worker/wire"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
@@ -26,7 +26,7 @@ func TestStartSaysWhyPythonDied(t *testing.T) {
 		{"a slow death", "import time; frames.close(); time.sleep(1.5); raise SystemExit(3)", "python exited with code 3"},
 		{"other version", "send(type='ready', protocol=7)", "it speaks version 7 of the protocol, the server version 5"},
 		{"nonsense", "raw(b'HTTP/1.1 200 OK')", "python broke the protocol: a frame announces a header"},
-		{"wrong answer", "send(type='done')", "it answered start with done"},
+		{"wrong answer", "send(type='done')", "it answered with done in place of ready"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := fakeSpawner(t, func(o *Options) { o.InitCode = test.code })

@@ -13,8 +13,11 @@ import (
 	"syscall"
 	"time"
 
+	"understudy/internal/proc"
 	"understudy/internal/sandbox"
-	"understudy/internal/worker/proc"
+	"understudy/internal/worker/crash"
+	"understudy/internal/worker/limits"
+	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/wire"
 	"understudy/sessions"
 )
@@ -33,17 +36,14 @@ type worker struct {
 	line    *line
 	log     *slog.Logger
 	info    sessions.WorkerInfo
-	greeted bool   // the start frame was sent before the process was there
-	untaken bool   // it ended before it had read that frame to its end
 	origin  string // the forker it comes from; "" of a spawned one
+	untaken bool   // it ended before it had read how it is to start
 	// interrupts reach the execution under way.
 	interrupts interrupter
 	// spec is that of the session; nil until it has started.
 	spec atomic.Pointer[sessions.Spec]
 
 	asking asking
-	// written is what it had written to disks when that was last looked at.
-	written uint64
 
 	// turn is held by the one request that is under way; conn's frames
 	// belong to it.
@@ -84,19 +84,23 @@ type greeting struct {
 
 // greet has the handshake with a new worker.
 func (w *worker) greet(ctx context.Context, greeting greeting) error {
+	err := w.begin(ctx, func() (wire.Ready, error) { return w.handshake(greeting) })
+	w.info.Origin = orDefault(w.origin, "spawn")
+	return err
+}
+
+// begin has a process work that says when it is ready, and kills it when ctx ends first.
+func (w *worker) begin(ctx context.Context, handshake func() (wire.Ready, error)) error {
 	stop := context.AfterFunc(ctx, func() { w.process.kill("") })
-	ready, err := w.handshake(greeting)
+	ready, err := handshake()
 	if !stop() && err == nil {
 		err = ctx.Err() // it is being killed
 	}
 	if err != nil {
-		// What the kernel says when the other side has closed with something
-		// still to be read, or before it was sent.
 		w.untaken = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		return w.startFault(ctx, err)
 	}
 	w.info = w.infoOf(ready)
-	w.info.Origin = orDefault(w.origin, "spawn")
 	return nil
 }
 
@@ -110,24 +114,15 @@ func (w *worker) infoOf(ready wire.Ready) sessions.WorkerInfo {
 
 func (w *worker) handshake(greeting greeting) (wire.Ready, error) {
 	var ready wire.Ready
-	if !w.greeted {
-		if err := w.conn.Write(greeting.frame); err != nil {
-			return ready, err
-		}
+	if err := w.conn.Write(greeting.frame); err != nil {
+		return ready, err
 	}
 	if greeting.listens {
 		if err := w.takeListener(greeting.family); err != nil {
 			return ready, err
 		}
 	}
-	f, err := w.conn.Receive(context.Background())
-	if err != nil {
-		return ready, err
-	}
-	if f.Kind != wire.TypeReady {
-		return ready, wire.Errorf("turn", "it answered start with %s", f.Kind)
-	}
-	if err := f.Decode(&ready); err != nil {
+	if err := w.conn.Expect(context.Background(), wire.TypeReady, &ready); err != nil {
 		return ready, err
 	}
 	if ready.Protocol != wire.Version {
@@ -154,7 +149,7 @@ func (w *worker) startFault(ctx context.Context, err error) error {
 		}
 		err = fmt.Errorf("python %w", exitError(w.process.crash))
 	}
-	if text := strings.TrimSpace(w.line.output.tail(sessions.Stderr, stderrTail)); text != "" {
+	if text := strings.TrimSpace(w.line.output.Tail(sessions.Stderr, stderrTail)); text != "" {
 		err = fmt.Errorf("%w: %s", err, text)
 	}
 	return err
@@ -189,8 +184,8 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 		return sessions.Outcome{}, err
 	}
 	w.discardFaults()
-	w.line.output.attach(sink)
-	defer w.line.output.detach()
+	w.line.output.Attach(sink)
+	defer w.line.output.Detach()
 	done, err := w.execute(message, request.Execution, sink)
 	if err != nil {
 		return sessions.Outcome{}, w.bury(err)
@@ -208,8 +203,8 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done wi
 	}
 	w.interrupts.begin()
 	defer w.interrupts.end()
-	over := w.spawner.limiter.letRun(w)
-	defer func() { done.Notes = append(done.Notes, over(&done)...) }()
+	over := w.spawner.limiter.LetRun(w, w.line.bounds)
+	defer func() { done.Notes = append(done.Notes, over(trouble(&done))...) }()
 	if err := w.conn.Write(run); err != nil {
 		return done, err
 	}
@@ -242,6 +237,15 @@ func (w *worker) execute(run []byte, execution int, sink sessions.Sink) (done wi
 	}
 }
 
+// trouble is what an execution says of itself that may have to do with limits.
+func trouble(done *wire.Done) limits.Outcome {
+	met := limits.Outcome{Notes: done.Notes}
+	if done.Exception != nil {
+		met.Traceback = done.Exception.Traceback
+	}
+	return met
+}
+
 // settle has the worker take note of a signal that may have crossed with its
 // last answer, so that it does not meet the next execution: it can't answer a
 // request before that.
@@ -266,9 +270,6 @@ func deliver[T any](read func() (T, error), to func(T)) error {
 func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error {
 	w.turn.Lock()
 	defer w.turn.Unlock()
-	if err := ctx.Err(); err != nil {
-		return err
-	}
 	message := wire.Equip{Plugins: equipment.Plugins, SessionVariables: equipment.Variables}
 	if message.Plugins == nil {
 		message.Plugins = []sessions.Plugin{}
@@ -276,52 +277,46 @@ func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error 
 	if message.SessionVariables == nil {
 		message.SessionVariables = map[string]string{}
 	}
+	return w.inquire(ctx, func() error { return w.conn.Send(wire.TypeEquip, message) }, wire.TypeEquipped, &wire.Empty{})
+}
+
+// Variables describes what the session's namespace holds.
+func (w *worker) Variables(ctx context.Context) (sessions.Namespace, error) {
+	w.turn.Lock()
+	defer w.turn.Unlock()
+	message, err := w.askVariables(ctx)
+	return message.Namespace, err
+}
+
+func (w *worker) askVariables(ctx context.Context) (message wire.Variables, err error) {
+	ask := func() error { return w.conn.Send(wire.TypeVariables, wire.Empty{}) }
+	err = w.inquire(ctx, ask, wire.TypeVariables, &message)
+	return message, err
+}
+
+// inquire sends a request and receives its answer. When ctx ends first the answer is
+// owed: it comes before that of the next request. A worker that can't answer is dead when
+// inquire returns.
+func (w *worker) inquire(ctx context.Context, send func() error, kind string, answer any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	if w.process.hasExited() {
 		return w.process.crash
 	}
-	err := w.conn.Send(wire.TypeEquip, message)
+	err := send()
 	if err == nil {
-		err = w.answer(ctx, wire.TypeEquipped, &wire.Empty{})
+		err = w.answer(ctx, kind, answer)
 	}
 	switch {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, wire.TypeEquipped)
+		w.owed = append(w.owed, kind)
 		return err
 	default:
 		return w.bury(err)
 	}
-}
-
-// Variables describes what the session's namespace holds.
-func (w *worker) Variables(ctx context.Context) (names sessions.Namespace, err error) {
-	w.turn.Lock()
-	defer w.turn.Unlock()
-	if err := ctx.Err(); err != nil {
-		return names, err
-	}
-	message, err := w.askVariables(ctx)
-	switch {
-	case err == nil:
-		return message.Namespace, nil
-	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-		w.owed = append(w.owed, wire.TypeVariables)
-		return names, err
-	default:
-		return names, w.bury(err)
-	}
-}
-
-func (w *worker) askVariables(ctx context.Context) (wire.Variables, error) {
-	var message wire.Variables
-	if w.process.hasExited() {
-		return message, w.process.crash
-	}
-	if err := w.conn.Send(wire.TypeVariables, wire.Empty{}); err != nil {
-		return message, err
-	}
-	return message, w.answer(ctx, wire.TypeVariables, &message)
 }
 
 // answer receives the answer to a request, of the given type.
@@ -359,7 +354,7 @@ func (w *worker) bury(err error) error {
 	case errors.As(err, &protocol):
 		w.process.kill("killed because it broke the protocol: " + protocol.What)
 	case !w.process.dies(hangUpGrace):
-		w.process.kill(causeHungUp)
+		w.process.kill(crash.HungUp)
 	}
 	if !w.process.wait(context.Background(), 2*proc.KillGrace) {
 		return &sessions.CrashError{Reason: "does not answer and can't be killed", ExitCode: -1}
@@ -387,16 +382,16 @@ func (w *worker) rouse() (end func() bool) {
 }
 
 // Between hands out what was printed since the last execution.
-func (w *worker) Between() []sessions.Piece { return w.line.output.take() }
+func (w *worker) Between() []sessions.Piece { return w.line.output.Take() }
 
 // Unclaimed is how many bytes Between would hand out.
-func (w *worker) Unclaimed() int { return w.line.output.size() }
+func (w *worker) Unclaimed() int { return w.line.output.Size() }
 
 // discardFaults forgets what the worker's children have written to the fault
 // pipe: a full one would have no room for the worker's own report.
 func (w *worker) discardFaults() {
 	if w.line.fault != nil {
-		readFault(w.line.fault)
+		pipes.ReadFault(w.line.fault)
 	}
 }
 

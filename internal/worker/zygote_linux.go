@@ -6,7 +6,8 @@ import (
 	"os"
 	"sync"
 
-	"understudy/internal/worker/proc"
+	"understudy/internal/proc"
+	"understudy/internal/worker/pipes"
 	"understudy/sessions"
 )
 
@@ -51,55 +52,34 @@ var systemObstacle = sync.OnceValue(func() string {
 	return ""
 })
 
-// Name is the value of --start that chooses this starter.
-func (z *Zygote) Name() string { return "zygote" }
-
 // fork has the process forked by whoever can.
-func (z *Zygote) fork(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting []byte) (*worker, error) {
-	if w := z.forkBy(ctx, z.forkers.warm(), mark, greeting); w != nil {
+func (z *Zygote) fork(ctx context.Context, spec sessions.Spec, mark proc.Mark) (*worker, error) {
+	if w := z.forkBy(ctx, z.forkers.warm(), mark); w != nil {
 		return w, nil
 	}
-	if w := z.forkBy(ctx, z.forkers.bare(ctx), mark, greeting); w != nil {
+	if w := z.forkBy(ctx, z.forkers.bare(ctx), mark); w != nil {
 		return w, nil
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return z.spawn(ctx, spec, mark, greeting)
+	return z.spawn(ctx, spec, mark)
 }
 
 // forkBy has one forker do it, if there is one; nil means that it could not.
-func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark proc.Mark, greeting []byte) *worker {
+func (z *Zygote) forkBy(ctx context.Context, forker *forker, mark proc.Mark) *worker {
 	if forker == nil {
 		return nil
 	}
-	greeted := false
-	w, err := z.assemble(ctx, mark, func(ends *ends) (int, body, error) {
-		greeted = z.greetAhead(ends, mark, greeting)
+	w, err := z.assemble(ctx, mark, func(ends *pipes.Ends) (int, body, error) {
 		return z.forkers.forkWorker(forker, ends, nil)
 	})
 	if err != nil {
-		z.registry.End(mark.Tag)
 		z.log.Warn("an interpreter could not be forked; another way is tried", "by", forker.name, "error", err)
 		return nil
 	}
-	w.greeted, w.origin = greeted, forker.name
+	w.origin = forker.name
 	return w
-}
-
-// greetAhead sends the start frame before there is somebody to read it, so that
-// the new process need not wait for us. What would not fit into the socket is
-// sent later, and so is code of the operator's, which must not start processes
-// before the server knows the worker. Its tag is known from then on: whoever ends another
-// line of the same user's meanwhile must not take it for one that code has made up.
-func (z *Zygote) greetAhead(ends *ends, mark proc.Mark, greeting []byte) bool {
-	const fits = 32 << 10
-	if len(greeting) > fits || z.options.InitCode != "" {
-		return false
-	}
-	z.registry.Begin(mark.Tag)
-	_, err := ends.frames.Write(greeting)
-	return err == nil
 }
 
 var _ sessions.Starter = (*Zygote)(nil)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -45,28 +43,6 @@ func TestCancelBetweenEntries(t *testing.T) {
 		if asked := 1<<20 - ctx.left; asked < 1000 {
 			t.Errorf("%s: it asked %d times whether to go on", name, asked)
 		}
-	}
-}
-
-// TestRemoveTree stops, and goes on later.
-func TestRemoveTree(t *testing.T) {
-	dir := files(t, map[string]string{"w/a/b": "1", "w/c": "2", "kept": "3"})
-	if err := os.Symlink(filepath.Join(dir, "kept"), filepath.Join(dir, "w", "l")); err != nil {
-		t.Skip(err)
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	if err := removeTree(&countdown{t.Context(), 2}, root, "w"); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if err := removeTree(t.Context(), root, "w"); err != nil {
-		t.Error(err)
-	}
-	if left := names(t, dir); !slices.Equal(left, []string{"kept"}) {
-		t.Errorf("left: %v", left)
 	}
 }
 

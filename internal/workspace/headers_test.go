@@ -38,12 +38,12 @@ func TestLyingArchives(t *testing.T) {
 			data := good()
 			binary.LittleEndian.PutUint32(central(data)[24:], 0xfffffffe)
 			return data
-		}, "it says that it unpacks to 4.3 GB"},
+		}, `entry "x"`},
 		{"checksum", "a.zip", func() []byte {
 			data := good()
 			binary.LittleEndian.PutUint32(central(data)[16:], 1)
 			return data
-		}, `entry "x": its checksum is wrong`},
+		}, `entry "x": zip: checksum error`},
 		{"password", "a.zip", func() []byte {
 			data := good()
 			central(data)[8] |= zipEncrypted

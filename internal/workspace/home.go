@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -13,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gofrs/flock"
 )
@@ -37,37 +37,25 @@ func NewHome(root, name string) (*Home, error) {
 	if err := os.MkdirAll(root, 0o700); err != nil {
 		return nil, fmt.Errorf("making the directory for them (choose another with --workspace): %w", err)
 	}
-	for range 100 {
-		h, err := newHome(filepath.Join(root, name))
-		if h != nil || err != nil {
-			return h, err
+	for dir := filepath.Join(root, name); ; dir = filepath.Join(root, name+"-"+rand.Text()[:4]) {
+		if _, err := os.Lstat(dir); err == nil { // it is somebody's, and nothing may say that it is unused
+			continue
 		}
-		name = name + "-" + rand.Text()[:4]
+		unused, err := mark(dir)
+		if err != nil {
+			return nil, err
+		}
+		if unused == nil { // another server takes it for one that was left
+			continue
+		}
+		err = os.Mkdir(dir, 0o700)
+		if err == nil {
+			return &Home{Dir: dir, unused: unused}, nil
+		}
+		if err = errors.Join(err, release(unused)); !errors.Is(err, fs.ErrExist) {
+			return nil, err
+		}
 	}
-	return nil, fmt.Errorf("making a workspace in %s: other servers take every name", root)
-}
-
-// newHome makes a workspace; nil if the name is taken, or if another server took
-// the directory for one that was left before it was locked.
-func newHome(dir string) (*Home, error) {
-	if err := os.Mkdir(dir, 0o700); errors.Is(err, fs.ErrExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	// The directory is there first: a server that is killed here leaves an empty
-	// one, and never a lock whose directory is another's.
-	unused, err := mark(dir)
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(dir))
-	}
-	if unused == nil {
-		return nil, nil
-	}
-	if _, err := os.Lstat(dir); err != nil {
-		return nil, unused.Close()
-	}
-	return &Home{Dir: dir, unused: unused}, nil
 }
 
 // unusedText is what the file beside a workspace holds, with the workspace's name: a
@@ -97,7 +85,7 @@ func mark(dir string) (*flock.Flock, error) {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.Join(fmt.Errorf("locking %s: %w", name, err), os.Remove(name))
 	}
-	if _, gone := os.Lstat(name); !ok || gone != nil {
+	if _, gone := os.Lstat(unused.Path()); !ok || gone != nil {
 		return nil, unused.Close()
 	}
 	return unused, nil
@@ -106,15 +94,13 @@ func mark(dir string) (*flock.Flock, error) {
 // marked reports whether the file beside a workspace says that it is unused. What
 // can't be read doesn't say it, as on Windows a file that is locked.
 func marked(dir string) bool {
-	file, err := os.Open(dir + unusedEnding)
-	if err != nil {
+	text := unusedText(dir)
+	info, err := os.Lstat(dir + unusedEnding)
+	if err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(text)) {
 		return false
 	}
-	defer file.Close()
-	want := unusedText(dir)
-	text := make([]byte, len(want)+1)
-	n, _ := io.ReadFull(file, text)
-	return string(text[:n]) == want
+	found, err := os.ReadFile(dir + unusedEnding)
+	return err == nil && string(found) == text
 }
 
 // Use says that something is about to run in it: it stays, even if the server is
@@ -151,19 +137,43 @@ func (h *Home) Close(ran bool) (removed bool, err error) {
 	}
 	limited, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
-	if err := removeHome(limited, h.Dir); err != nil {
-		return false, errors.Join(err, h.unused.Close())
-	}
-	return true, release(h.unused)
+	err = removeUnused(limited, h.Dir, h.unused)
+	return err == nil, err
 }
 
-// removeHome removes a workspace.
-func removeHome(ctx context.Context, dir string) error {
-	root, err := os.OpenRoot(filepath.Dir(dir))
-	if err != nil {
+// removeUnused removes a workspace, and what says that it is unused. Nobody else takes its
+// name as long as that goes on, also behind ctx.
+func removeUnused(ctx context.Context, dir string, unused *flock.Flock) error {
+	hideInput(dir)
+	return inTime(ctx, func() error {
+		if err := os.RemoveAll(dir); err != nil {
+			return errors.Join(err, unused.Close())
+		}
+		return release(unused)
+	})
+}
+
+// hideInput moves input/ to where it isn't looked at: half of it, or without its stamp, it
+// would look like somebody's, and the next server would keep it.
+func hideInput(dir string) {
+	_ = os.Rename(filepath.Join(dir, InputName), filepath.Join(dir, ownName, InputName)) // there may be none
+}
+
+// removeTime is how long a server that ends may take to remove what it leaves unused.
+// The rest is removed by one that starts later.
+const removeTime = 2 * time.Second
+
+// inTime removes something, and does not wait for longer than ctx: the server ends then,
+// and the rest stays.
+func inTime(ctx context.Context, remove func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- remove() }()
+	select {
+	case err := <-done:
 		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return errors.Join(removeTree(ctx, root, filepath.Base(dir)), root.Close())
 }
 
 // untouched reports whether a workspace holds nothing but what was prepared.
@@ -173,12 +183,12 @@ func untouched(dir string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	for _, entry := range entries {
-		if !slices.Contains([]string{InputName, WorkingName, partialName, ownName}, entry.Name()) {
+		if !slices.Contains([]string{InputName, WorkingName, ownName, earlierPartial}, entry.Name()) {
 			return false
 		}
 	}
 	if input, err := os.Lstat(filepath.Join(dir, InputName)); err == nil {
-		stamp, err := os.Lstat(filepath.Join(dir, ownName, stampName))
+		stamp, err := os.Lstat(filepath.Join(dir, stampName))
 		if err != nil || input.ModTime().After(stamp.ModTime()) { // somebody put something there
 			return false
 		}
@@ -193,7 +203,7 @@ func untouched(dir string) bool {
 func release(lock *flock.Flock) error {
 	early := os.Remove(lock.Path())
 	err := lock.Close()
-	if early != nil {
+	if early != nil { // else what has its name now is another's
 		early = os.Remove(lock.Path())
 	}
 	if errors.Is(early, fs.ErrNotExist) {
@@ -205,17 +215,9 @@ func release(lock *flock.Flock) error {
 // Sweep removes the workspaces below root of servers that were killed before anything
 // ran, until ctx ends. It may take long, and run beside everything else.
 func Sweep(ctx context.Context, root string, log *slog.Logger) {
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		log.Warn("looking for workspaces of servers that died", "error", err)
-		return
-	}
-	for _, entry := range entries {
-		name, unused := strings.CutSuffix(entry.Name(), unusedEnding)
-		if !unused || !entry.Type().IsRegular() || name == "" {
-			continue
-		}
-		dir := filepath.Join(root, name)
+	left, _ := fs.Glob(os.DirFS(root), "?*"+unusedEnding) // of the pattern nothing is wrong
+	for _, name := range left {
+		dir := filepath.Join(root, strings.TrimSuffix(name, unusedEnding))
 		if err := sweepOne(ctx, dir); err != nil && ctx.Err() == nil {
 			log.Warn("removing an unused workspace of a server that died", "dir", dir, "error", err)
 		}
@@ -240,8 +242,5 @@ func sweepOne(ctx context.Context, dir string) error {
 	if !untouched(dir) { // somebody put something there
 		return release(lock)
 	}
-	if err := removeHome(ctx, dir); err != nil {
-		return errors.Join(err, lock.Close())
-	}
-	return release(lock)
+	return removeUnused(ctx, dir, lock)
 }

@@ -102,20 +102,18 @@ func TestSweep(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.WriteFile(filepath.Join(root, "foreign")+unusedEnding, []byte("a list"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if err := os.WriteFile(filepath.Join(root, "written", WorkingName, "x"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"foreign", "precious"} {
-		if err := os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(root, "precious")+unusedEnding, []byte("mine"), 0o600); err != nil {
+	if err := os.MkdirAll(filepath.Join(root, "foreign", WorkingName), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	next := newTestHome(t, root, "next")
 	Sweep(t.Context(), root, quiet)
-	want := []string{"alive", "alive.unused", "foreign", "next", "next.unused", "precious", "precious.unused", "used", "written"}
+	want := []string{"alive", "alive.unused", "foreign", "foreign.unused", "next", "next.unused", "used", "written"}
 	if got := names(t, root); !slices.Equal(got, want) {
 		t.Errorf("left %v, want %v", got, want)
 	}
@@ -123,6 +121,22 @@ func TestSweep(t *testing.T) {
 		if gone, err := h.Close(false); !gone || err != nil {
 			t.Errorf("%s: %v", h.Dir, err)
 		}
+	}
+}
+
+// TestSweepEndsARemoval: what a server had no time to remove goes at the next one's start,
+// whatever of it is left.
+func TestSweepEndsARemoval(t *testing.T) {
+	root := t.TempDir()
+	h := newTestHome(t, root, "abc")
+	mustPrepare(t, mustPlan(t, Options{Dir: h.Dir}, files(t, map[string]string{"x": "1", "y": "2"})))
+	hideInput(h.Dir)
+	if err := errors.Join(os.Remove(filepath.Join(h.Dir, stampName)), h.unused.Close()); err != nil {
+		t.Fatal(err)
+	}
+	Sweep(t.Context(), root, quiet)
+	if got := names(t, root); len(got) > 0 {
+		t.Errorf("left %v", got)
 	}
 }
 

@@ -1,8 +1,12 @@
 package workspace
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math"
+	"syscall"
 
 	"github.com/dustin/go-humanize"
 )
@@ -30,8 +34,8 @@ var UsualLimits = Limits{
 	Unpacked: 50e9, Entries: 1_000_000, Ratio: 200, RatioFrom: 100e6, Depth: 3, Reserve: 1e9,
 }
 
-// limitError says which limit an archive has passed. It ends the preparation,
-// unlike an archive in another that can't be read and stays as it is.
+// limitError says which limit was passed. It ends the preparation, unlike an archive in
+// another that can't be read and stays as it is.
 type limitError struct{ reason string }
 
 func (e *limitError) Error() string { return e.reason }
@@ -40,30 +44,24 @@ func overLimit(format string, args ...any) error {
 	return &limitError{fmt.Sprintf(format, args...) + "; if that is right, unpack it yourself and give its directory as data"}
 }
 
+// stops reports whether err ends the preparation although the archive it is about could
+// stay as it is: a limit, a full disk, or who asked to stop.
+func (p *preparation) stops(err error) bool {
+	var limit *limitError
+	return p.ctx.Err() != nil || errors.As(err, &limit) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
 // meter counts what is written, in the whole preparation.
 type meter struct {
 	limits   Limits
 	room     int64 // bytes that the disk has left for it
 	unpacked int64
 	entries  int
-	held     int // bytes of names and targets that are held in memory
 }
 
-const (
-	entryBytes = 4096     // that an entry takes of the disk, beside its content
-	heldLimit  = 64 << 20 // bytes
-)
-
-// hold counts what of an entry is held until its archive is unpacked.
-func (m *meter) hold(texts ...string) error {
-	for _, text := range texts {
-		m.held += len(text)
-	}
-	if m.held > heldLimit {
-		return overLimit("the names of its links and of the archives in it are too long together")
-	}
-	return nil
-}
+// entryBytes are those that an entry takes of the disk, beside its content.
+const entryBytes = 4096
 
 // wrote counts bytes that are about to be written.
 func (m *meter) wrote(n int64) error {
@@ -80,11 +78,18 @@ type outermost struct {
 	out  int64
 }
 
+// entry counts an entry.
+func (o *outermost) entry() error {
+	if o.entries++; o.entries > o.limits.Entries {
+		return overLimit("the archives hold more than %s entries", humanize.Comma(int64(o.limits.Entries)))
+	}
+	return o.wrote(entryBytes)
+}
+
 // take counts bytes that are about to be written.
 func (o *outermost) take(n int64) error {
 	o.out += n
-	o.unpacked += n
-	if o.unpacked > o.limits.Unpacked {
+	if o.unpacked += n; o.unpacked > o.limits.Unpacked {
 		return overLimit("the archives unpack to more than %s", size(o.limits.Unpacked))
 	}
 	if err := o.checkRatio(o.out); err != nil {
@@ -101,28 +106,18 @@ func (o *outermost) checkRatio(out int64) error {
 	return nil
 }
 
-// claim refuses early what an archive says that it will unpack to. What it hides
-// is found by take.
-func (o *outermost) claim(bytes uint64) error {
-	switch {
-	case bytes > uint64(max(0, o.limits.Unpacked-o.unpacked)):
-		return overLimit("it says that it unpacks to %s, and archives may to %s", humanize.Bytes(bytes), size(o.limits.Unpacked))
-	case bytes > uint64(max(0, o.room)):
-		return &limitError{fmt.Sprintf("it unpacks to %s, and the disk has %s for it: make room, or choose another disk with --workspace", humanize.Bytes(bytes), size(o.room))}
-	}
-	return o.checkRatio(o.out + int64(bytes))
+// metered has each part that is read counted before anybody gets it.
+type metered struct {
+	from  io.Reader
+	count func(n int64) error
 }
 
-// entry counts an entry.
-func (o *outermost) entry() error {
-	if o.entries++; o.entries > o.limits.Entries {
-		return o.tooMany()
+func (m *metered) Read(into []byte) (int, error) {
+	n, err := m.from.Read(into)
+	if over := m.count(int64(n)); over != nil {
+		return 0, over
 	}
-	return o.wrote(entryBytes)
-}
-
-func (o *outermost) tooMany() error {
-	return overLimit("the archives hold more than %s entries", humanize.Comma(int64(o.limits.Entries)))
+	return n, err
 }
 
 // freeRoom is how many bytes may be written below dir.

@@ -24,7 +24,7 @@ func TestRootPreparesTheWorkspaceOfAnother(t *testing.T) {
 	}
 	ws := t.TempDir()
 	own := filepath.Join(ws, ownName)
-	if err := errors.Join(os.Chown(ws, nobody, nobody), os.Mkdir(own, 0o700), os.Link(outside, filepath.Join(own, stampName+".new"))); err != nil {
+	if err := errors.Join(os.Chown(ws, nobody, nobody), os.Mkdir(own, 0o700), os.Link(outside, filepath.Join(ws, stampName))); err != nil {
 		t.Fatal(err)
 	}
 	mustPrepare(t, mustPlan(t, Options{Dir: ws}, dir))

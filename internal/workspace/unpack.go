@@ -1,7 +1,7 @@
 package workspace
 
 import (
-	"context"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -9,26 +9,358 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
 )
 
-// archiveError says what is wrong with an archive, and with which entry of it.
-type archiveError struct {
-	archive string // its path; for one in another: "outer.zip: inner.zip"
-	entry   string // "" for the archive as a whole
-	err     error
+// archive is one that is being unpacked.
+type archive struct {
+	*preparation
+	label  string // as errors call it: its path; for one in another "outer.zip: inner.zip"
+	format format
+	file   *readings
+	depth  int // 1 for one that is in no other
+	meter  *outermost
+	into   *os.Root
 }
 
-func (e *archiveError) Error() string {
-	if e.entry == "" {
-		return fmt.Sprintf("%s: %v", e.archive, e.err)
+// member is one entry of an archive.
+type member struct {
+	name     string
+	mode     fs.FileMode
+	modified time.Time
+	link     string // what a symbolic link says
+	other    string // the file of which it is another name
+	open     func() (io.ReadCloser, error)
+}
+
+// unpackFile unpacks the archive at a path of the system, which is called to from then on.
+func (p *preparation) unpackFile(from, to string, format format) error {
+	p.name.Store(&to)
+	file, info, err := openSource(from)
+	if err != nil {
+		return err
 	}
-	return fmt.Sprintf("%s: entry %q: %v", e.archive, clip(e.entry), e.err)
+	defer file.Close()
+	read := &readings{ctx: p.ctx, file: file, size: info.Size(), progress: p}
+	a := &archive{
+		preparation: p, label: from, format: format, file: read, depth: 1,
+		meter: &outermost{meter: p.meter, size: info.Size()},
+	}
+	if err := a.unpack(to); err != nil {
+		p.done.Add(-read.counted)
+		return fmt.Errorf("%s: %w", from, err)
+	}
+	p.done.Add(info.Size() - read.counted)
+	return nil
 }
 
-func (e *archiveError) Unwrap() error { return e.err }
+// unpack unpacks it beside input/, and gives it its name when all of it is there.
+func (a *archive) unpack(to string) (err error) {
+	a.scratch++
+	aside := strconv.Itoa(a.scratch)
+	if err := a.root.Mkdir(aside, 0o700); err != nil {
+		return err
+	}
+	before := a.made
+	defer func() {
+		if err == nil {
+			return
+		}
+		if !a.stops(err) { // else all goes
+			a.made = before
+			err = errors.Join(err, a.root.RemoveAll(aside))
+		}
+		err = cmp.Or(a.ctx.Err(), inWords(err, a.format))
+	}()
+	if a.into, err = a.root.OpenRoot(aside); err != nil {
+		return err
+	}
+	if err = errors.Join(a.extract(), a.into.Close()); err != nil {
+		return err
+	}
+	inside, err := a.collapse(aside, path.Base(to))
+	if err == nil {
+		err = a.settle(inside)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := a.root.Lstat(to); err == nil { // by another case of letters, where that is the same
+		return fmt.Errorf("there is a %s already", path.Base(to))
+	}
+	if err := a.root.Rename(inside, to); err != nil {
+		return err
+	}
+	if err := a.root.RemoveAll(aside); err != nil { // what it was in
+		return err
+	}
+	if info, err := a.root.Lstat(to); err != nil || !info.Mode().IsRegular() || !formatOf(path.Base(to)).unpacked() {
+		return err
+	}
+	return a.inner(to, path.Base(to)) // as in data.zip.zip
+}
+
+func (a *archive) extract() error {
+	switch {
+	case a.file.size == 0:
+		return errors.New("it is empty")
+	case a.format.kind == kindZip:
+		return a.zip()
+	}
+	return a.tar()
+}
+
+// collapse leaves out a directory that only holds one of its own name, or one
+// file: train.csv.zip becomes train.csv.
+func (a *archive) collapse(aside, name string) (inside string, err error) {
+	dir, err := a.root.Open(aside)
+	if err != nil {
+		return "", err
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(2)
+	if len(entries) == 1 && entries[0].Name() == name && entries[0].Type()&fs.ModeSymlink == 0 {
+		return path.Join(aside, name), nil
+	}
+	if errors.Is(err, io.EOF) { // there are none
+		err = nil
+	}
+	return aside, err
+}
+
+// settle removes links that lead out of what was unpacked, or nowhere, and unpacks the
+// archives in it. One look at each link is enough: a link on the way of another that
+// resolves, resolves as well.
+func (a *archive) settle(inside string) error {
+	if info, err := a.root.Lstat(inside); err != nil || !info.IsDir() {
+		return err
+	}
+	root, err := a.root.OpenRoot(inside)
+	if err != nil {
+		return err
+	}
+	err = below(root, ".", func(name string, entry fs.DirEntry) error {
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0:
+			if _, err := root.Stat(name); err != nil {
+				a.note("%s: %q is a link to what is not in the archive, and was left out", a.label, clip(name))
+				a.made.Files--
+				return root.Remove(name)
+			}
+		case entry.Type().IsRegular() && formatOf(entry.Name()).unpacked():
+			return a.inner(path.Join(inside, name), name)
+		}
+		return nil
+	})
+	return errors.Join(err, root.Close())
+}
+
+// below visits what is below a directory, each directory before what is in it. Unlike
+// fs.WalkDir it takes names that are no UTF-8.
+func below(root *os.Root, dir string, visit func(name string, entry fs.DirEntry) error) error {
+	opened, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	entries, err := opened.ReadDir(-1)
+	if err = errors.Join(err, opened.Close()); err != nil {
+		return err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	for _, entry := range entries {
+		name := path.Join(dir, entry.Name())
+		err := visit(name, entry)
+		if err == nil && entry.IsDir() {
+			err = below(root, name, visit)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// inner unpacks an archive that was in this one, and removes it. One that can't be read
+// stays as it is, and so does one that is too deep.
+func (a *archive) inner(at, name string) error {
+	label, format := a.label+": "+clip(name), formatOf(path.Base(at))
+	to := path.Join(path.Dir(at), format.stem)
+	if a.depth >= a.meter.limits.Depth {
+		a.note("%s stays as it is: it is %d archives deep", label, a.depth+1)
+		return nil
+	}
+	if _, err := a.root.Lstat(to); err == nil {
+		a.note("%s stays as it is: there is a %s already", label, format.stem)
+		return nil
+	}
+	file, err := a.root.Open(at)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	err = (&archive{
+		preparation: a.preparation, label: label, format: format, depth: a.depth + 1, meter: a.meter,
+		file: &readings{ctx: a.ctx, file: file, size: info.Size()},
+	}).unpack(to)
+	switch {
+	case err == nil:
+		a.made.Files--
+		a.made.Bytes -= info.Size()
+		return a.root.Remove(at)
+	case a.stops(err):
+		return fmt.Errorf("%s: %w", clip(name), err)
+	}
+	a.note("%s: %v; it stays as it is", label, err)
+	return nil
+}
+
+// add makes of an entry what it is.
+func (a *archive) add(m member) error {
+	if err := errors.Join(a.ctx.Err(), a.meter.entry()); err != nil {
+		return err
+	}
+	name, err := entryName(m.name)
+	if err == nil && !hasLitter(name) {
+		err = a.make(name, m)
+	}
+	if err != nil {
+		return fmt.Errorf("entry %q: %w", clip(m.name), inWords(err, a.format))
+	}
+	return nil
+}
+
+func (a *archive) make(name string, m member) error {
+	if m.mode.IsDir() || strings.HasSuffix(m.name, "/") {
+		return a.mkdirs(name)
+	}
+	if name == "." {
+		return errors.New("it has no name")
+	}
+	if err := a.mkdirs(path.Dir(name)); err != nil {
+		return err
+	}
+	switch {
+	case m.other != "":
+		return a.hardLink(name, m.other)
+	case m.mode&fs.ModeSymlink != 0:
+		return a.symlink(name, m.link)
+	case !m.mode.IsRegular():
+		a.note("%s: %q is %s and was left out", a.label, clip(name), kindOf(m.mode))
+		return nil
+	}
+	return a.write(name, m)
+}
+
+// mkdirs makes a directory and those that it is in. Each counts as an entry: names
+// of a few bytes imply thousands of them.
+func (a *archive) mkdirs(name string) error {
+	if name == "." {
+		return nil
+	}
+	err := a.into.Mkdir(name, 0o700)
+	if errors.Is(err, fs.ErrNotExist) {
+		if err := a.mkdirs(path.Dir(name)); err != nil {
+			return err
+		}
+		err = a.into.Mkdir(name, 0o700)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		if info, err := a.into.Stat(name); err != nil || !info.IsDir() {
+			return syscall.ENOTDIR
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return a.meter.entry()
+}
+
+// write writes the content of an entry, as far as the limits allow.
+func (a *archive) write(name string, m member) error {
+	content, err := m.open()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }() // it is only read
+	file, err := a.into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(file, &metered{content, func(n int64) error { return errors.Join(a.ctx.Err(), a.meter.take(n)) }})
+	if err = errors.Join(err, file.Chmod(lent(m.mode|0o400)), file.Close()); err != nil {
+		return err
+	}
+	if y := m.modified.Year(); y >= 1970 && y < 2200 { // others are made up
+		_ = a.into.Chtimes(name, m.modified, m.modified) // no data is lost with it
+	}
+	a.made.Files++
+	a.made.Bytes += n
+	return nil
+}
+
+// symlink makes a link. One that the system doesn't make is left out.
+func (a *archive) symlink(name, target string) error {
+	err := a.into.Symlink(target, name)
+	switch {
+	case err == nil:
+		a.made.Files++
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENOTDIR), a.stops(err):
+		return err
+	default:
+		a.note("%s: %q is a link that can't be made (%v), and was left out", a.label, clip(name), errors.Unwrap(err))
+	}
+	return nil
+}
+
+// hardLink gives a file that was unpacked a second name.
+func (a *archive) hardLink(name, target string) error {
+	old, err := entryName(target)
+	if err == nil {
+		var info fs.FileInfo
+		if info, err = a.into.Lstat(old); err == nil && info.Mode().IsRegular() {
+			a.made.Files++
+			return a.into.Link(old, name)
+		}
+	}
+	a.note("%s: %q is a link to a file that is not in the archive, and was left out", a.label, clip(name))
+	return nil
+}
+
+const (
+	longestName = 4096 // bytes of the name of an entry
+	deepest     = 100  // directories of archives that people have are ten deep
+)
+
+// entryName is where an entry of an archive belongs, with slashes; "." for the
+// archive's own directory. Names that lead out of it are refused.
+func entryName(raw string) (string, error) {
+	parts := strings.Split(strings.TrimSuffix(raw, "/"), "/")
+	switch {
+	case raw == "":
+		return "", errors.New("it has no name")
+	case strings.ContainsRune(raw, 0):
+		return "", errors.New("its name holds a NUL")
+	case path.IsAbs(raw) || len(raw) > 2 && raw[1] == ':' && (raw[2] == '/' || raw[2] == '\\'):
+		return "", errors.New("its name begins at the root of the file system")
+	case slices.Contains(parts, "..") || !filepath.IsLocal(filepath.FromSlash(path.Clean(raw))):
+		return "", errors.New("its name leads out of the archive")
+	case len(raw) > longestName || len(parts) > deepest:
+		return "", fmt.Errorf("its name is longer than %d bytes, or more than %d directories deep", longestName, deepest)
+	}
+	return path.Clean(raw), nil
+}
 
 // clip keeps a name that an archive chose from filling a message.
 func clip(name string) string {
@@ -38,368 +370,3 @@ func clip(name string) string {
 	}
 	return name[:most] + "…"
 }
-
-// unpacking is one archive that is being unpacked.
-type unpacking struct {
-	*preparation
-	archive string // as errors call it
-	format  format
-	file    *readings
-	size    int64
-	dest    string // where to, in input/
-	depth   int    // 1 for one that is in no other
-	meter   *outermost
-
-	into   *os.Root // dest
-	parent string   // the directory that was made last
-	links  []link
-	inner  []string // archives in it, below dest
-}
-
-// unpackFile unpacks the archive at a path of the system into the directory dest,
-// which must not be there. After an error nothing is left of it.
-func (p *preparation) unpackFile(from, label, dest string, format format) error {
-	file, info, err := openSource(from)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if !info.Mode().IsRegular() {
-		return &archiveError{archive: label, err: fmt.Errorf("it is %s", kindOf(info.Mode()))}
-	}
-	counted := &readings{ctx: p.ctx, file: file, size: info.Size(), progress: p}
-	u := &unpacking{
-		preparation: p, archive: label, format: format, dest: dest, depth: 1,
-		file: counted, size: info.Size(), meter: &outermost{meter: p.meter, size: info.Size()},
-	}
-	if err := u.run(); err != nil {
-		p.done.Add(-counted.counted)
-		return err
-	}
-	p.done.Add(info.Size() - counted.counted)
-	return nil
-}
-
-// run unpacks the archive, then those in it.
-func (u *unpacking) run() error {
-	p := u.preparation
-	p.name.Store(&u.dest)
-	files, bytes, notes, more := p.made.Files, p.made.Bytes, len(p.made.Notes), p.made.More
-	err := u.unpack()
-	if err == nil {
-		return nil
-	}
-	p.made.Files, p.made.Bytes, p.made.Notes, p.made.More = files, bytes, p.made.Notes[:notes], more
-	if stopped := u.ctx.Err(); stopped != nil {
-		err = stopped // whatever the readers made of it
-	}
-	var known *archiveError
-	if !errors.As(err, &known) {
-		err = &archiveError{archive: u.archive, err: err}
-	}
-	if fatal(err) { // all of input.partial goes
-		return err
-	}
-	return errors.Join(err, removeTree(p.ctx, p.root, u.dest))
-}
-
-func (u *unpacking) unpack() error {
-	if err := u.root.Mkdir(u.dest, 0o700); err != nil {
-		return plain(err)
-	}
-	into, err := u.root.OpenRoot(u.dest)
-	if err != nil {
-		return err
-	}
-	u.into = into
-	err = u.extract()
-	if err = errors.Join(err, into.Close()); err != nil {
-		return err
-	}
-	inside, err := u.collapse()
-	if err != nil {
-		return err
-	}
-	if err := u.makeLinks(inside); err != nil {
-		return err
-	}
-	return u.unpackInner(inside)
-}
-
-func (u *unpacking) extract() error {
-	if u.size == 0 {
-		return errors.New("it is empty")
-	}
-	if u.format.kind == kindZip {
-		return u.zip()
-	}
-	return u.tar()
-}
-
-// collapse takes away a directory that only holds one of its own name, or one
-// file: train.csv.zip becomes train.csv. It returns the name that is gone from
-// the beginning of all names, "" if none is.
-func (u *unpacking) collapse() (gone string, err error) {
-	name := path.Base(u.dest)
-	entries, err := u.first(2)
-	if err != nil {
-		return "", err
-	}
-	if len(entries) != 1 || entries[0].Name() != name {
-		return "", nil
-	}
-	for _, link := range u.links {
-		if first, _ := cut(link.name); first != name {
-			return "", nil
-		}
-	}
-	aside, err := u.aside()
-	if err != nil {
-		return "", err
-	}
-	return name, errors.Join(
-		u.root.Rename(path.Join(u.dest, name), aside),
-		u.root.Remove(u.dest),
-		u.root.Rename(aside, u.dest))
-}
-
-// first lists at most n entries of dest.
-func (u *unpacking) first(n int) ([]fs.DirEntry, error) {
-	dir, err := u.root.Open(u.dest)
-	if err != nil {
-		return nil, err
-	}
-	defer dir.Close()
-	entries, err := dir.ReadDir(n)
-	if errors.Is(err, io.EOF) { // there are none
-		err = nil
-	}
-	return entries, err
-}
-
-// aside is a name beside dest that nothing has.
-func (u *unpacking) aside() (string, error) {
-	for i := range 1000 {
-		name := path.Join(path.Dir(u.dest), fmt.Sprintf(".unpacking-%d", i))
-		if _, err := u.root.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
-		}
-	}
-	return "", errors.New("there is no name left to unpack it under")
-}
-
-// below is where an entry is once collapse has taken a name from its beginning.
-func (u *unpacking) below(gone, name string) string {
-	if gone != "" {
-		_, name = cut(name)
-	}
-	return path.Join(u.dest, name)
-}
-
-// unpackInner unpacks the archives that were in this one. Those that can't be
-// read stay as they are, and so do those that are too deep.
-func (u *unpacking) unpackInner(gone string) error {
-	for _, inner := range u.inner {
-		if err := u.ctx.Err(); err != nil {
-			return err
-		}
-		name := u.below(gone, inner)
-		format := formatOf(path.Base(name))
-		dest := path.Join(path.Dir(name), format.stem)
-		label := u.archive + ": " + clip(inner)
-		if u.depth >= u.meter.limits.Depth {
-			u.note("%s stays as it is: it is %d archives deep", label, u.depth+1)
-			continue
-		}
-		if _, err := u.root.Lstat(dest); err == nil {
-			u.note("%s stays as it is: there is a %s already", label, format.stem)
-			continue
-		}
-		err := u.unpackOne(name, label, dest, format)
-		if fatal(err) {
-			return err
-		}
-		if err != nil {
-			u.note("%v; it stays as it is", err)
-		}
-	}
-	return nil
-}
-
-// unpackOne unpacks an archive that was unpacked from this one, and removes it.
-func (u *unpacking) unpackOne(name, label, dest string, format format) error {
-	file, err := u.root.Open(name)
-	if err != nil {
-		return err
-	}
-	info, err := file.Stat()
-	if err != nil {
-		return errors.Join(err, file.Close())
-	}
-	inner := &unpacking{
-		preparation: u.preparation, archive: label, format: format, dest: dest, depth: u.depth + 1,
-		file: &readings{ctx: u.ctx, file: file, size: info.Size()}, size: info.Size(), meter: u.meter,
-	}
-	err = inner.run()
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	u.made.Files--
-	u.made.Bytes -= info.Size()
-	return u.root.Remove(name)
-}
-
-// directory makes a directory for an entry.
-func (u *unpacking) directory(name string) error {
-	if name == u.parent || name == "." {
-		return nil
-	}
-	if err := u.mkdirs(u.into, name); err != nil {
-		return plainDirectory(err)
-	}
-	u.parent = name
-	return nil
-}
-
-// mkdirs makes a directory and those that it is in. Each counts as an entry: names
-// of a few bytes imply thousands of them.
-func (u *unpacking) mkdirs(into *os.Root, name string) error {
-	err := into.Mkdir(name, 0o700)
-	if errors.Is(err, fs.ErrNotExist) {
-		if err := u.mkdirs(into, path.Dir(name)); err != nil {
-			return err
-		}
-		err = into.Mkdir(name, 0o700)
-	}
-	if errors.Is(err, fs.ErrExist) {
-		if info, no := into.Lstat(name); no == nil && info.IsDir() {
-			return nil
-		}
-	}
-	if err != nil {
-		return err
-	}
-	return u.meter.entry()
-}
-
-// put writes what content has to a file for an entry.
-func (u *unpacking) put(name string, mode fs.FileMode, modified time.Time, content io.Reader) error {
-	if err := u.directory(path.Dir(name)); err != nil {
-		return err
-	}
-	file, err := u.into.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return plain(err)
-	}
-	err = u.pour(file, content)
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if modified.Year() >= 1970 && modified.Year() < 2200 { // others are made up
-		_ = u.into.Chtimes(name, modified, modified) // no data is lost with it
-	}
-	u.made.Files++
-	if formatOf(path.Base(name)).unpacked() {
-		if err := u.meter.hold(name); err != nil {
-			return err
-		}
-		u.inner = append(u.inner, strings.Clone(name))
-	}
-	return u.into.Chmod(name, (mode.Perm()|0o400)&^0o022)
-}
-
-// pour copies content as far as the limits allow. A byte is counted before it is
-// written.
-func (u *unpacking) pour(file *os.File, content io.Reader) error {
-	for {
-		if err := u.ctx.Err(); err != nil {
-			return err
-		}
-		n, err := content.Read(u.buffer)
-		if over := u.meter.take(int64(n)); over != nil {
-			return over
-		}
-		if _, err := file.Write(u.buffer[:n]); err != nil {
-			return err
-		}
-		u.made.Bytes += int64(n)
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return plain(err)
-		}
-	}
-}
-
-var errTwice = errors.New("the archive has two entries of this name")
-
-// plain says in words what the errors of a file system and of a reader mean for
-// an archive.
-func plain(err error) error {
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return errTwice
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("the archive is cut off or damaged here")
-	}
-	return err
-}
-
-// plainDirectory is plain for the making of directories.
-func plainDirectory(err error) error {
-	if errors.Is(err, fs.ErrExist) || errors.Is(err, syscall.ENOTDIR) {
-		return errors.New("what is a directory in its name is something else in the archive")
-	}
-	return plain(err)
-}
-
-// readings is the file of an archive. What is read of it counts as done, and it
-// can't be read any more once the context has ended.
-type readings struct {
-	ctx      context.Context
-	file     *os.File
-	size     int64
-	progress *preparation // nil: it is no source
-	counted  int64
-	// budget, if it is not 0, is how many bytes may be read yet.
-	budget int64
-}
-
-var errBudget = errors.New("its list of entries is too long")
-
-// ReadAt reads as os.File does.
-func (r *readings) ReadAt(into []byte, at int64) (int, error) {
-	if err := r.ctx.Err(); err != nil {
-		return 0, err
-	}
-	if r.budget > 0 {
-		if r.budget -= int64(len(into)); r.budget <= 0 {
-			r.budget = 1 // spent, and not without limit
-			return 0, errBudget
-		}
-	}
-	n, err := r.file.ReadAt(into, at)
-	if r.progress != nil {
-		step := min(int64(n), r.size-r.counted)
-		r.counted += step
-		r.progress.done.Add(step)
-	}
-	return n, err
-}
-
-// stream reads it from its beginning.
-func (r *readings) stream() io.Reader { return io.NewSectionReader(r, 0, r.size) }
-
-// cut splits the first directory from a name.
-func cut(name string) (first, rest string) {
-	for i := range len(name) {
-		if name[i] == '/' {
-			return name[:i], name[i+1:]
-		}
-	}
-	return name, ""
-}
-
-// system turns the name of an entry into one of the system.
-func system(name string) string { return filepath.FromSlash(name) }

@@ -1,14 +1,14 @@
 package workspace
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -17,9 +17,11 @@ import (
 const (
 	InputName   = "input"   // the data
 	WorkingName = "working" // what code writes, by custom
-	partialName = InputName + ".partial"
-	ownName     = ".understudy" // the stamp and the lock of a preparation
-	partialMark = ownName + "/preparing"
+	ownName     = ".understudy"
+	partialName = ownName + "/partial" // what is not prepared to its end
+	// What earlier versions had for that, and the mark which says that it is theirs.
+	earlierPartial = InputName + ".partial"
+	earlierMark    = ownName + "/preparing"
 )
 
 // Options say what becomes of data.
@@ -33,7 +35,6 @@ type Options struct {
 	// FoldCase refuses names that differ only in their case; it is always so on
 	// macOS and Windows.
 	FoldCase bool
-	Logger   *slog.Logger // nil: nothing is logged
 }
 
 // Plan is data that has been looked at and may go into a workspace. Prepare is
@@ -41,7 +42,6 @@ type Options struct {
 type Plan struct {
 	options Options
 	sources []source
-	items   []item
 
 	done, total atomic.Int64
 	name        atomic.Pointer[string]
@@ -51,15 +51,7 @@ type Plan struct {
 type source struct {
 	given string
 	path  string // absolute, without links
-	dir   bool
-}
-
-// item is one entry of input/.
-type item struct {
-	source *source
-	path   string // where it comes from
-	name   string // what it is called in input/
-	format format
+	info  fs.FileInfo
 }
 
 // NewPlan looks at the sources: whether they can be read, and whether all of them
@@ -69,9 +61,6 @@ func NewPlan(sources []string, options Options) (*Plan, error) {
 	if options.Limits == (Limits{}) {
 		options.Limits = UsualLimits
 	}
-	if options.Logger == nil {
-		options.Logger = slog.New(slog.DiscardHandler)
-	}
 	options.FoldCase = options.FoldCase || runtime.GOOS == "darwin" || runtime.GOOS == "windows"
 	p := &Plan{options: options}
 	var problems []error
@@ -80,23 +69,13 @@ func NewPlan(sources []string, options Options) (*Plan, error) {
 		if err == nil {
 			err = apart(s, options.Dir)
 		}
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
 		p.sources = append(p.sources, s)
+		problems = append(problems, err)
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, err
 	}
-	for i := range p.sources {
-		items, err := p.sources[i].items()
-		if err != nil {
-			return nil, unreadable(p.sources[i].given, err)
-		}
-		p.items = append(p.items, items...)
-	}
-	if err := findClash(p.items, options.FoldCase); err != nil {
+	if err := p.findClash(); err != nil {
 		return nil, err
 	}
 	return p, p.checkEarlier()
@@ -130,40 +109,35 @@ type Progress struct {
 func (p *Plan) Progress() Progress {
 	now := Progress{Done: p.done.Load(), Total: p.total.Load()}
 	if name := p.name.Load(); name != nil {
-		now.Name = *name
+		now.Name = strings.TrimPrefix(*name, InputName+"/")
 	}
 	return now
 }
 
 // look finds out what a source is, and whether it can be read.
-func look(given string) (source, error) {
+func look(given string) (s source, err error) {
+	s.given = given
 	absolute, err := filepath.Abs(given)
-	if err != nil {
-		return source{}, unreadable(given, err)
+	if err == nil {
+		s.path, err = filepath.EvalSymlinks(absolute)
 	}
-	path, err := filepath.EvalSymlinks(absolute)
 	if errors.Is(err, fs.ErrNotExist) {
-		return source{}, fmt.Errorf("data: %s does not exist", given)
+		return s, fmt.Errorf("data: %s does not exist", given)
+	}
+	if err == nil {
+		s.info, err = os.Stat(s.path)
+	}
+	if err == nil && !s.info.IsDir() && !s.info.Mode().IsRegular() {
+		return s, fmt.Errorf("data: %s is neither a file nor a directory (%s)", given, kindOf(s.info.Mode()))
+	}
+	var file *os.File
+	if err == nil {
+		file, err = os.Open(s.path)
 	}
 	if err != nil {
-		return source{}, unreadable(given, err)
+		return s, fmt.Errorf("data: %s can't be read: %w", given, err)
 	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return source{}, unreadable(given, err)
-	}
-	if !info.IsDir() && !info.Mode().IsRegular() {
-		return source{}, fmt.Errorf("data: %s is neither a file nor a directory (%s)", given, kindOf(info.Mode()))
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return source{}, unreadable(given, err)
-	}
-	return source{given: given, path: path, dir: info.IsDir()}, file.Close()
-}
-
-func unreadable(given string, err error) error {
-	return fmt.Errorf("data: %s can't be read: %w", given, err)
+	return s, file.Close()
 }
 
 // apart refuses a source that the workspace is in, or that is in the workspace: it
@@ -173,7 +147,7 @@ func apart(s source, dir string) error {
 	switch {
 	case dir == s.path:
 		return fmt.Errorf("data: %s is the workspace itself; choose another directory with --workspace", s.given)
-	case s.dir && within(s.path, dir):
+	case s.info.IsDir() && within(s.path, dir):
 		return fmt.Errorf("data: %s contains the workspace %s, which would be copied into itself; choose another directory with --workspace", s.given, dir)
 	case within(dir, s.path):
 		return fmt.Errorf("data: %s is in the workspace %s already; leave it out, or choose another directory with --workspace", s.given, dir)
@@ -183,11 +157,12 @@ func apart(s source, dir string) error {
 
 // resolve follows the links in a path whose end may not exist yet.
 func resolve(path string) string {
-	if followed, err := filepath.EvalSymlinks(path); err == nil {
-		return followed
-	}
+	followed, err := filepath.EvalSymlinks(path)
 	parent := filepath.Dir(path)
-	if parent == path {
+	switch {
+	case err == nil:
+		return followed
+	case parent == path:
 		return path
 	}
 	return filepath.Join(resolve(parent), filepath.Base(path))
@@ -199,90 +174,76 @@ func within(dir, path string) bool {
 	return err == nil && local != "." && filepath.IsLocal(local)
 }
 
-// items lists what a source puts into input/.
-func (s *source) items() ([]item, error) {
-	if !s.dir {
-		// Under the name that was given, should it be a link.
-		name := filepath.Base(s.given)
-		return []item{s.item(s.path, name, formatOf(name), nil)}, nil
+// walk visits what a source puts into input/. above are directories that it must not lead
+// into.
+func (p *Plan) walk(ctx context.Context, s source, above []fs.FileInfo, visit func(found) error) error {
+	if p.options.Link || !s.info.IsDir() {
+		return s.entries(visit)
 	}
-	entries, err := os.ReadDir(s.path)
+	w := &walker{ctx: ctx, base: s.path, most: p.options.Limits.Entries, visit: visit}
+	return w.directory(s.path, ".", append(above, s.info))
+}
+
+// entries visits a file, under the name that was given, should that be a link, or what a
+// directory holds, without a look at what is in that.
+func (s source) entries(visit func(found) error) error {
+	w := &walker{visit: visit}
+	if !s.info.IsDir() {
+		return w.file(found{from: s.path, to: filepath.Base(s.given), info: s.info}, map[string]bool{})
+	}
+	names, taken, err := list(s.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	taken := make(map[string]bool, len(entries))
-	for _, entry := range entries {
-		taken[entry.Name()] = true
-	}
-	var items []item
-	for _, entry := range entries {
-		if isLitter(entry.Name()) {
-			continue
+	for _, name := range names {
+		f := found{from: filepath.Join(s.path, name), to: name}
+		if f.info, err = os.Stat(f.from); err == nil && f.info.Mode().IsRegular() {
+			err = w.file(f, taken)
+		} else {
+			err = visit(f)
 		}
-		items = append(items, s.item(filepath.Join(s.path, entry.Name()), entry.Name(), formatOf(entry.Name()), taken))
-	}
-	return items, nil
-}
-
-// item makes one of a path. An archive stays as it is when what it unpacks to
-// has its name taken, by one who has unpacked it already.
-func (s *source) item(path, name string, format format, taken map[string]bool) item {
-	if format.unpacked() && !taken[format.stem] && isFile(path) {
-		return item{source: s, path: path, name: format.stem, format: format}
-	}
-	return item{source: s, path: path, name: name}
-}
-
-func isFile(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
-}
-
-// findClash refuses two items of one name.
-func findClash(items []item, fold bool) error {
-	seen := make(map[string]*item, len(items))
-	for i := range items {
-		key := items[i].name
-		if fold {
-			key = strings.ToLower(key)
+		if err != nil {
+			return err
 		}
-		first, taken := seen[key]
-		if !taken {
-			seen[key] = &items[i]
-			continue
-		}
-		return clash(first, &items[i])
 	}
 	return nil
 }
 
-func clash(first, second *item) error {
-	if first.path == second.path {
-		return fmt.Errorf("data: %s is given twice", first.path)
+// findClash refuses two entries of one name from two sources.
+func (p *Plan) findClash() error {
+	type entry struct{ from, name string }
+	seen := map[string]entry{}
+	for _, s := range p.sources {
+		err := s.entries(func(f found) error {
+			name := f.to
+			if f.into != "" {
+				name = f.into
+			}
+			key := name
+			if p.options.FoldCase {
+				key = strings.ToLower(key)
+			}
+			first, taken := seen[key]
+			if seen[key] = (entry{f.from, name}); !taken {
+				return nil
+			}
+			return clash(first.from, first.name, f.from, name)
+		})
+		if err != nil {
+			return err
+		}
 	}
-	what := fmt.Sprintf("%s and %s would both be %s", first.path, second.path, filepath.Join(InputName, second.name))
-	if first.name != second.name {
+	return nil
+}
+
+func clash(from1, name1, from2, name2 string) error {
+	if from1 == from2 {
+		return fmt.Errorf("data: %s is given twice", from1)
+	}
+	what := fmt.Sprintf("%s and %s would both be %s", from1, from2, path.Join(InputName, name2))
+	if name1 != name2 {
 		what = fmt.Sprintf("%s and %s would be %s and %s, which differ only in their case",
-			first.path, second.path, filepath.Join(InputName, first.name), filepath.Join(InputName, second.name))
+			from1, from2, path.Join(InputName, name1), path.Join(InputName, name2))
 	}
 	return fmt.Errorf("data: %s; rename one, or leave it out", what)
-}
-
-// isLitter reports whether a name is what macOS leaves in directories and archives.
-func isLitter(name string) bool { return name == "__MACOSX" || name == ".DS_Store" }
-
-func hasLitter(path string) bool {
-	return slices.ContainsFunc(strings.Split(filepath.ToSlash(path), "/"), isLitter)
-}
-
-func kindOf(mode fs.FileMode) string {
-	switch {
-	case mode&fs.ModeNamedPipe != 0:
-		return "a pipe"
-	case mode&fs.ModeSocket != 0:
-		return "a socket"
-	case mode&fs.ModeDevice != 0:
-		return "a device"
-	}
-	return "mode " + mode.Type().String()
 }

@@ -64,6 +64,7 @@ func TestClashes(t *testing.T) {
 	one := files(t, map[string]string{"x.csv": "1", "data/a": "1", "Up": "1"})
 	two := files(t, map[string]string{"x.csv": "2"})
 	archive := files(t, map[string]string{"data.zip": string(zipped(t, file("x", "1")))})
+	archives := files(t, map[string]string{"Data.zip": string(zipped(t, file("x", "1"))), "Data.tar.gz": "gz"})
 	case2 := files(t, map[string]string{"uP": "1"})
 	for _, test := range []struct {
 		name    string
@@ -74,6 +75,7 @@ func TestClashes(t *testing.T) {
 		{"files", []string{filepath.Join(one, "x.csv"), filepath.Join(two, "x.csv")}, false, []string{filepath.Join(one, "x.csv"), filepath.Join(two, "x.csv"), "input/x.csv"}},
 		{"contents of directories", []string{one, two}, false, []string{one, two, "input/x.csv"}},
 		{"an archive and a directory", []string{one, archive}, false, []string{"data.zip", filepath.Join(one, "data"), "input/data"}},
+		{"two archives of one directory", []string{archives}, false, []string{filepath.Join(archives, "Data.tar.gz"), filepath.Join(archives, "Data.zip"), "input/Data"}},
 		{"given twice", []string{one, one}, false, []string{"given twice"}},
 		{"case", []string{one, case2}, true, []string{"input/Up", "input/uP", "only in their case"}},
 		{"no clash", []string{one, case2}, false, nil},
@@ -178,15 +180,8 @@ func TestForeignInput(t *testing.T) {
 	if _, err := NewPlan([]string{dir}, Options{Dir: foreign}); err == nil || !strings.Contains(err.Error(), "is not of --data") {
 		t.Errorf("%v", err)
 	}
-	partial := files(t, map[string]string{"input.partial/mine": "1"})
-	if _, err := mustPlan(t, Options{Dir: partial}, dir).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "is not of --data") {
-		t.Errorf("%v", err)
-	}
-	if _, err := os.Stat(filepath.Join(partial, "input.partial", "mine")); err != nil {
-		t.Error(err)
-	}
 	// What a killed server has left is no hindrance.
-	half := files(t, map[string]string{"input.partial/old": "1", ".understudy/preparing": "", ".understudy/prepared.json": "{"})
+	half := files(t, map[string]string{".understudy/partial/input/old": "1", ".understudy/partial/1/x": "", ".understudy/prepared.json": "{"})
 	p := mustPlan(t, Options{Dir: half}, dir)
 	mustPrepare(t, p)
 	if got := tree(t, p.Input()); !slices.Equal(got, []string{"x.csv=1"}) {
@@ -205,5 +200,17 @@ func TestFullDisk(t *testing.T) {
 	}
 	if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
 		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestEarlierVersion removes what one that was killed had not prepared to its end.
+func TestEarlierVersion(t *testing.T) {
+	dir := files(t, map[string]string{earlierMark: "", earlierPartial + "/x": "1"})
+	p := mustPlan(t, Options{Dir: dir}, files(t, map[string]string{"y": "2"}))
+	mustPrepare(t, p)
+	for _, name := range []string{earlierMark, earlierPartial} {
+		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
+			t.Errorf("%s is still there", name)
+		}
 	}
 }

@@ -51,16 +51,12 @@ class Artifacts:
         self._sizes = {}  # in bytes, by name, of what the execution has kept
         self._unnamed = 0
         self._seen = set()  # fingerprints of what the execution has shown
-        self._kept = {}  # names by (kind, fingerprint)
-        self._directory = ""
         self._notes = []
         self.move(private_dir)
 
     def move(self, private_dir):
         """Saves artifacts under another folder from now on, in a branch."""
-        directory = os.path.join(private_dir, FOLDER)
-        if directory != self._directory:  # it is in a copy in the place of its original
-            self._directory, self._kept = directory, {}
+        self._directory = os.path.join(private_dir, FOLDER)
 
     def install(self):
         """Puts artifact() among the builtins, again if it was replaced."""
@@ -111,13 +107,7 @@ class Artifacts:
         if before is not None:
             same = names.ending(before) == form.ending
             return self._store(form, before if same else None).name
-        if form.fingerprint in self._seen:
-            return None
-        name = self._kept.get((form.kind, form.fingerprint))
-        if name is None or not os.path.isfile(os.path.join(self._directory, name)):
-            return self._store(form, None).name
-        self._tell(form, name)
-        return name
+        return None if form.fingerprint in self._seen else self._store(form, None).name
 
     def forget_seen(self):
         """Takes nothing for shown already: it was cleared."""
@@ -162,8 +152,6 @@ class Artifacts:
                 if os.path.exists(part):
                     os.unlink(part)
                 raise
-            self._kept = {mark: kept for mark, kept in self._kept.items() if kept != name}
-            self._kept[form.kind, form.fingerprint] = name
         _, wrong = names.split(asked)
         if wrong and wrong.lower() != names.ending(name):
             form.preview = f"not as {wrong}: it is saved as {form.ending}\n{form.preview}"

@@ -58,11 +58,6 @@ def show(value, at_once):
     return True
 
 
-def draw(figure, max_side):
-    """Returns (PNG, PNG with sides of at most max_side, title) of a figure of matplotlib."""
-    return capture.draw(figure, max_side)
-
-
 def figure_of(value):
     """Returns the whole figure that a value is, is a part of or holds; None for others."""
     module = sys.modules.get("matplotlib.figure")

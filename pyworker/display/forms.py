@@ -7,6 +7,7 @@ somebody has imported them.
 import os
 import sys
 
+import matplotlib_capture as capture
 from pyworker import late
 
 from . import figures, hypertext, images, kinds, names, pages
@@ -257,7 +258,7 @@ def _of_anything(value, max_side):
 def _of_matplotlib(value, max_side):
     if (figure := _matplotlib_figure(value)) is None:
         return None
-    png, image, title = figures.draw(figure, max_side)
+    png, image, title = capture.draw(figure, max_side)
     extent = "{}×{}".format(*images.size_of(png))
     preview = f"{title} — {extent}" if title else extent
     return Form("chart", png, endings=(".png",), preview=preview, image=image)
@@ -288,9 +289,8 @@ def _of_array(value, max_side):
     """Takes any array that has the shape of a picture."""
     if not _is_array(value):
         return None
-    image, remark = images.from_array(value)
-    form = of_pil(image, max_side)
-    form.preview += f", from {value.dtype} {value.shape}" + (f"; {remark}" if remark else "")
+    form = of_pil(images.from_array(value), max_side)
+    form.preview += f", from {value.dtype} {value.shape}"
     return form
 
 
@@ -312,17 +312,6 @@ def _of_table(value, _):
         return None
     write, cells = lambda path: pages.write_table(frame, path), frame.shape[0] * frame.shape[1]
     return Form("df", write, endings=(".csv",), preview=pages.head_of_table(frame), size=cells)
-
-
-def _of_rows(value, max_side):
-    """Makes a table of rows, columns or an array, with pandas."""
-    if not isinstance(value, (list, tuple, dict)) and not _is_array(value):
-        return None
-    try:
-        import pandas
-    except ImportError:
-        return None
-    return _of_table(pandas.DataFrame(value), max_side)
 
 
 def _of_methods(*methods):
@@ -352,7 +341,7 @@ _REMEDIES = {
     ),
     "chart": ("make a chart", "pass a figure of matplotlib or plotly"),
     "image": ("make an image", "pass a PIL image, an array, the bytes of an image or a path"),
-    "df": ("make a table", "pass a DataFrame, a Series, or rows that pandas takes"),
+    "df": ("make a table", "pass a DataFrame or a Series, as pandas.DataFrame(rows) makes one"),
     "file": ("make a file", "pass bytes or a path; kind='txt' saves a text"),
     "txt": ("make text", "pass a str"),
     "svg": ("make an SVG", "pass its text, a figure of matplotlib or what has _repr_svg_"),
@@ -362,7 +351,7 @@ _REMEDIES = {
 _MAKERS = {
     "chart": (_of_matplotlib, _of_plotly, _of_any_method),
     "image": (of_pil, _of_array, of_image, _of_matplotlib, _of_methods("png")),
-    "df": (_of_table, _of_rows),
+    "df": (_of_table,),
     "file": (_of_bytes, _of_saved_array),
     "txt": (_of_anything,),
     "svg": (of_svg, _of_matplotlib_svg, _of_methods("svg")),

@@ -17,7 +17,6 @@ SECONDS = 20  # in which a picture must be drawn outside
 _PATH = "import json, sys\nsys.path[:] = json.loads(sys.argv[1])\n"
 _JPEG = b"\xff\xd8\xff"
 _DRAW_SVG = "import vl_convert\nsys.stdout.buffer.write(vl_convert.svg_to_png(sys.stdin.read()))"
-_DARK = 32  # a picture of 0 to 255 has values above it
 _MODES = ("1", "L", "LA", "P", "RGB", "RGBA", "I", "I;16")  # that PNG has
 
 
@@ -42,44 +41,24 @@ def encode(image, kind="PNG"):
 
 
 def from_array(array):
-    """Returns a PIL image of an array of shape (height, width[, 1, 3 or 4]), and a remark.
+    """Returns a PIL image of an array of shape (height, width[, 1, 3 or 4]).
 
-    Bytes are taken as they are; other numbers as 0 to 1 or 0 to 255 where they look like
-    that. Else the smallest is black and the largest white, which the remark says.
+    Its numbers are bytes, or fractions of 0 to 1.
     """
     if array.ndim == 3 and array.shape[2] == 1:
         array = array[:, :, 0]
-    fits = array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4))
-    if not fits or not array.size or array.dtype.kind not in "biuf":
+    fits = array.size and (array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4)))
+    if fits and array.dtype.kind in "bf" and array.min() >= 0 and array.max() <= 1:
+        array = (array * 255.0).round().astype("uint8")
+    if not fits or array.dtype.name != "uint8":
         raise TypeError(
-            f"an array of {array.dtype} and shape {array.shape} is no image; "
-            "pass numbers of shape (height, width), (height, width, 3) or (height, width, 4)"
+            f"an array of {array.dtype} and shape {array.shape} is no image; pass numbers of 0 to "
+            "255 as uint8, or of 0 to 1, of shape (height, width), (height, width, 3) or "
+            "(height, width, 4), or show it with plt.imshow"
         )
     from PIL import Image
 
-    remark = ""
-    if array.dtype.name != "uint8":
-        array, remark = _stretched(array)
-        array = array.clip(0, 255).round().astype("uint8")
-    return Image.fromarray(array), remark
-
-
-def _stretched(array):
-    """Returns an array of numbers as 0 to 255, and how that was done if it can't be guessed."""
-    numpy = sys.modules["numpy"]
-    finite = array[numpy.isfinite(array)]
-    if not finite.size:
-        return numpy.zeros(array.shape), "no value is a finite number"
-    low, high = float(finite.min()), float(finite.max())
-    array = numpy.nan_to_num(array.astype("float64"), nan=low, posinf=high, neginf=low)
-    if low >= 0 and high <= 1 and finite.dtype.kind in "bf":
-        return array * 255.0, ""
-    if low >= 0 and _DARK < high <= 255:
-        return array, ""
-    if low == high:
-        return numpy.full(array.shape, 128.0), f"all values are {low:g}, shown as grey"
-    remark = f"values {low:g} to {high:g} shown as black to white"
-    return (array / 2 - low / 2) * (510.0 / (high - low)), remark
+    return Image.fromarray(array)
 
 
 def preview(data, max_side):

@@ -15,22 +15,6 @@ class Asking(WorkerCase):
         worker.begin(code)
         return worker, worker.receive()[0]
 
-    def test_prompt_and_answer_are_shown_as_in_a_terminal(self):
-        worker, question = self.begin("print('hello'); name = input('name? '); print(name * 2)")
-        self.assertEqual("name? ", question["prompt"])
-        worker.wait_for_text("hello\nname? ")
-        worker.reply(question, "ada")
-        self.assertEqual("hello\nname? ada\nadaada\n", worker.finish().stdout)
-
-    def test_many_questions_in_a_loop(self):
-        worker, question = self.begin("total = sum(int(input(n)) for n in range(50))")
-        for n in range(50):
-            self.assertEqual(str(n), question["prompt"])
-            worker.reply(question, "2")
-            question = worker.receive()[0]
-        self.assertEqual("done", question["type"])
-        self.assertEqual(100, worker.value("total"))
-
     def test_a_long_prompt_is_printed_whole_and_asked_in_part(self):
         worker, question = self.begin("input('x' * 100_000)")
         self.assertEqual("x" * 10_000, question["prompt"])

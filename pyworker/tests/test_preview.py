@@ -15,7 +15,7 @@ import unittest.mock
 import zipfile
 
 from pyworker.tests.preview_cases import FILES, PEOPLE
-from pyworker.workspace import preview, tables, tree
+from pyworker.workspace import preview, tree
 
 try:
     import openpyxl
@@ -90,15 +90,14 @@ class PreviewTest(FilesTestCase):
         text = text_of(self.put(files), characters=100_000)
         self.check(
             text,
-            "### a.parquet\nParquet: 1,000 rows × 9 columns, 4 row groups\n"
-            "- id: integer, 1 to 1000\n"
-            "- price: number, 0.125 to 124.875, 250 missing (25%)\n"
-            '- name: text, "ash" to "oak"\n- day: date, 2024-01-01 to 2024-12-31\n'
-            "- at: timestamp, 2024-01-01 00:00:00 to 2024-02-11 15:00:00\n- ok: boolean\n"
-            '- tags.list.element: text, "a"\n- place.x: integer, 0 to 999\n- raw: bytes\n',
-            "### none.parquet\nParquet: 0 rows × 1 column, 1 row group\n- price: number\n",
-            "### b/too.pq\nParquet: 1,000 rows × 9 columns, 4 row groups\n"
-            "The same columns as same.parquet.",
+            "### a.parquet\nParquet: 1,000 rows × 9 columns\n"
+            "- id: int64, 1 to 1000\n"
+            "- price: double, 0.125 to 124.875, 250 missing (25%)\n"
+            '- name: string, "ash" to "oak"\n- day: date32[day], 2024-01-01 to 2024-12-31\n'
+            "- at: timestamp[us], 2024-01-01 to 2024-02-11 15:00:00\n- ok: bool\n",
+            "- tags: list<element: string>\n- place: struct<x: int64>\n- raw: binary\n",
+            "### none.parquet\nParquet: 0 rows × 1 column\n- price: double\n",
+            "### b/too.pq\nParquet: 1,000 rows × 9 columns\nThe same columns as same.parquet.",
         )
         with unittest.mock.patch.dict(sys.modules, {"pyarrow": None, "pyarrow.parquet": None}):
             self.check(
@@ -116,27 +115,33 @@ class PreviewTest(FilesTestCase):
         ):
             book.active.append(row)
         book.create_sheet("Empty")
-        book.create_sheet("Far")["B1048576"] = "lone"
         long = book.create_sheet("Long")
         for i in ["x", *range(5000)]:
             long.append([i])
         directory = self.put({})
         book.save(directory / "a.xlsx")
-        for name in ("Empty", "Far", "Long"):
+        for name in ("Empty", "Long"):
             del book[name]
         book.save(directory / "b.xlsx")
         self.check(
             text_of(directory),
-            "Excel, 4 sheets",
+            "Excel, 3 sheets",
             'Sheet "Sheet": 2 rows × 3 columns\n- when: date, 2023-03-15 to 2023-03-16',
             "- n: number, 1.5 to 2",
-            '- ok: boolean, 2 distinct: "TRUE", "FALSE"',
+            '- ok: text, all distinct, such as "True", "False"',
             'Sheet "Empty": empty',
-            'Sheet "Far": nothing in the first 2,000 rows',
-            'Sheet "Long": 5,000 rows × 1 column; '
-            "the columns are described from the first 1,999 rows",
-            '### b.xlsx\nExcel, sheet "Sheet": 2 rows × 3 columns',
+            'Sheet "Long": the first 2,000 rows × 1 column',
+            '### b.xlsx\nExcel, 1 sheet\nSheet "Sheet": 2 rows × 3 columns',
         )
+
+    @unittest.skipUnless(openpyxl, "needs openpyxl")
+    def test_workbook_without_header(self):
+        book = openpyxl.Workbook()
+        for row in ((1.5, "a"), (2.5, "b")):
+            book.active.append(row)
+        directory = self.put({})
+        book.save(directory / "a.xlsx")
+        self.check(text_of(directory), "2 rows × 2 columns", "- column 1: number, 1.5 to 2.5")
 
     def test_workbook_that_is_a_bomb(self):
         out = io.BytesIO()
@@ -161,7 +166,7 @@ class PreviewTest(FilesTestCase):
             "    part-8.bin (1 B)\n    … and 1 other file: 1 .bin (1 B)\n",
             "    … and 36 other directories (36 files, 72 B)",
             "### pictures/*\nPictures: 133 .png"
-            + ("; of 24 that were looked at; 24 can't be read\n" if PIL else "\n"),
+            + ("; of 23 that were looked at; 23 can't be read\n" if PIL else "\n"),
             "### pictures/zz.csv",
         )
 
@@ -174,7 +179,7 @@ class PreviewTest(FilesTestCase):
             "### *\nPictures: 9 .png, 1 .jpg: 3×2 (2), 3×3 (2), 3×4 (2), 3×5 (2), "
             "… 1 other size; 1 can't be read",
         )
-        self.check(text_of(self.put({"a.png": picture(7, 5)})), "Pictures: 1 .png: 7×5\n")
+        self.check(text_of(self.put({"a.png": picture(7, 5)})), "Pictures: 1 .png: 7×5 (1)\n")
 
     def test_simple_form(self):
         """What is too long in full is told by names, and cut at a section's end."""
@@ -208,9 +213,7 @@ class PreviewTest(FilesTestCase):
         files = {f"{i}.csv": "n,m\n" + "12345,67890\n" * 20_000 for i in range(6)}
         with unittest.mock.patch.multiple(preview, _ALL=600_000, _FILE=300_000):
             text = text_of(self.put(files))
-        self.check(
-            text, "CSV: 20,000 rows × 2 columns", "CSV: about 20,000 rows, from a sample of "
-        )
+        self.check(text, "CSV: 20,000 rows × 2 columns", "columns; described from the first ")
         self.check(text, "not looked into: enough was read of the others)")
 
     def test_no_time(self):
@@ -224,8 +227,9 @@ class PreviewTest(FilesTestCase):
         self.check(preview.describe(str(directory / "a.csv"))["error"], "no directory any more")
 
     def test_libraries_are_not_needed(self):
-        """The standard library is enough for texts, tables, JSON and arrays."""
-        missing = dict.fromkeys(("numpy", "pandas", "pyarrow", "openpyxl", "PIL"))
+        """Without them JSON is told, tables are shown as texts, and what they read is named."""
+        names = ("numpy.lib.format", "pandas", "pyarrow", "openpyxl", "PIL.Image")
+        missing = dict.fromkeys(names)
         files = {
             "a.csv": PEOPLE,
             "b.json": "[1]",
@@ -235,7 +239,7 @@ class PreviewTest(FilesTestCase):
         }
         with unittest.mock.patch.dict(sys.modules, missing):
             text = text_of(self.put(files))
-        self.check(text, "CSV: 3 rows", "JSON: array", "float32", "this Python has no openpyxl")
+        self.check(text, "Text, 4 lines:\n```\nname,age", "JSON: array", "no numpy", "no openpyxl")
 
 
 @unittest.skipUnless(hasattr(os, "fork"), "links, pipes and processes are of POSIX")
@@ -302,25 +306,14 @@ class HostileTest(FilesTestCase):
         self.check(text, "a.csv (8 B: can't be read: permission denied)")
         self.check(text, "d/ (can't be read: permission denied)")
 
-    def test_change(self):
-        directory = self.put({"a.csv": "a,b\n1,2\n"})
-
-        def read(*_):
-            (directory / "a.csv").write_text("")
-            return {"head": "x"}
-
-        self.assertEqual(
-            "x; it changed while it was read", preview._read(directory / "a.csv", read, 0)["head"]
-        )
-
     def test_apart(self):
         """What reading a file does to its process is told in its line."""
         hog = lambda: {"n": len(bytearray(3 << 30))}  # noqa: E731
         cases = [
             (lambda: {"x": 1}, 60, {"x": 1}),
-            (lambda: os.kill(os.getpid(), 11), 60, "reading it ended the process (signal 11)"),
+            (lambda: os.kill(os.getpid(), 11), 60, "reading it ended the process"),
             (lambda: os._exit(3), 60, "can't be described: reading it ended the process"),
-            (lambda: time.sleep(600), 0.01, "it takes too long"),
+            (lambda: time.sleep(600), 0.01, "there was no time left"),
             (lambda: "x" * (2 << 20), 60, "can't be described"),
             (lambda: 1 // 0, 60, "can't be described: integer division or modulo by zero"),
         ]
@@ -340,29 +333,18 @@ class HostileTest(FilesTestCase):
 
 
 class LargeTest(FilesTestCase):
-    def check_large(self, name, row, size, *wanted):
-        """Describes a file of rows of equal length that is never anywhere."""
+    """What is larger than what is read of a file is told from its beginning, and says so."""
+
+    def check_large(self, name, row, *wanted):
+        """Describes a file of 5 GB, of rows of equal length, that is never anywhere."""
         width = len(row(1).encode())
-
-        class Made:
-            at = 0
-
-            def seek(self, at):
-                self.at = at
-
-            def read(self, n):
-                first = self.at // width
-                data = b"".join(row(i).encode() for i in range(first, first + n // width + 2))
-                begin, self.at = self.at - first * width, self.at + n
-                return data[begin : begin + n]
-
-        found = preview._READERS[tree.extension(name)](Made(), name, size, 8 << 20)
-        text = "\n".join([found["head"], *found["full"]])
-        self.check(text, *wanted)
-        return text
+        data = b"".join(row(i).encode() for i in range((8 << 20) // width + 1))
+        room, kind = 8 << 20, tree.extension(name)
+        found = preview._READERS[kind](io.BytesIO(data[:room]), name, 5_000_000_000, room)
+        self.check("\n".join([found["head"], *found["full"]]), *wanted)
 
     def test_table(self):
-        """Texts hold line ends, delimiters and quotes; the blocks are aligned all the same."""
+        """Texts hold line ends, delimiters and quotes, and the cut may be in one."""
 
         def row(i):
             if i == 0:
@@ -372,50 +354,34 @@ class LargeTest(FilesTestCase):
             end = f'",{value}\n'
             return start + "z" * (100 - len(start) - len(end) - 3) + ",y\n" + end
 
-        text = self.check_large(
+        self.check_large(
             "made.csv",
             row,
-            5_000_000_000,
-            "CSV: about 50,000,000 rows, from a sample of ",
-            "; 4 columns\n",
+            "CSV: about 50,000,000 rows × 4 columns; described from the first 41,942 rows",
             'text, 3 distinct: "elm", "oak", "ash"',
             "number, 1.5, 10% missing",
-            "- id: integer, ",
+            "- id: integer, 1 to 41942",
             "some with leading zeros",
         )
-        self.assertNotIn("another number of fields", text)
 
     def test_lines(self):
-        def row(i):
-            return f'{{"id": {1_000_000_000 + i:010}, "t": "{i:022}"}}\n'
-
-        text = self.check_large(
-            "a.jsonl", row, 5_000_000_000, "JSON lines: about 100,000,000 lines, from"
-        )
-        self.assertNotIn("not valid", text)
+        row = lambda i: f'{{"id": {1_000_000_000 + i:010}, "t": "{i:022}"}}\n'  # noqa: E731
+        self.check_large("a.jsonl", row, "JSON lines: about 100,000,000 lines, of which ")
 
     def test_document(self):
-        for name, row in {
-            "array": lambda i: ("[" if i == 0 else " ") + '{"a": [12,345]},' * 3 + " \n",
-            "object": lambda i: (
-                ('{"r": [' if i == 0 else "       ") + '{"a": [12,345]},' * 3 + "\n"
-            ),
-        }.items():
-            with self.subTest(name):
-                self.check_large(
-                    "a.json",
-                    row,
-                    5_000_000_000,
-                    "JSON, of which the first 1.0 MB were read: " + name,
-                    "- a: array of 2 elements, each integer, 12 to 345",
-                    "(its end was not seen)",
-                )
+        row = lambda i: ("[" if i == 0 else " ") + '{"a": [12,345]},' * 3 + " \n"  # noqa: E731
+        words = "JSON, of which the first 4.2 MB were read; it begins:\n```\n[{"
+        self.check_large("a.json", row, words)
 
     def test_long_line(self):
         for name in ("a.jsonl", "a.csv"):
-            with self.subTest(name), self.assertRaisesRegex(preview.NotSaid, "line is longer than"):
-                self.check_large(name, lambda i: '"' * (i == 0) + "x," * 20, 5_000_000_000)
+            with (
+                self.subTest(name),
+                self.assertRaisesRegex(preview.NotSaid, "lines are long|one record"),
+            ):
+                self.check_large(name, lambda i: '"' * (i == 0) + "x," * 20)
 
+    @unittest.skipUnless(pyarrow, "the time of pandas")
     def test_sparse(self):
         directory = self.put({"large.csv": "a,b\n" + "1,2\n" * (1 << 18), "zeros.csv": ""})
         for name in ("large.csv", "zeros.csv"):
@@ -425,24 +391,11 @@ class LargeTest(FilesTestCase):
     def test_packed(self):
         """Of a compressed table the beginning is read, and the rest estimated."""
         chance = random.Random(1)
-        rows = (f"{1_000_000 + i},{chance.randrange(10**8, 2 * 10**8)}\n" for i in range(400_000))
+        rows = (f"{1_000_000 + i},{chance.randrange(10**8, 2 * 10**8)}\n" for i in range(600_000))
         data = gzip.compress(("id,value\n" + "".join(rows)).encode())
         text = text_of(self.put({"a.csv.gz": data}))
         rows = int(text.partition("CSV: about ")[2].partition(" ")[0].replace(",", ""))
-        self.assertTrue(390_000 <= rows <= 410_000, text)
-
-    def test_any_block(self):
-        """Wherever a block is cut out of quoted texts, its rows are the table's, but for one."""
-        chance = random.Random(3)
-        words = ["word ", "a,b\n", 'say ""yes"", ', "\n1,2,3\n"]
-        rows = [f'{i},"{chance.choice(words) * chance.randrange(5)}",x{i}\n' for i in range(3000)]
-        text = "".join(rows)
-        for _ in range(300):
-            begin = chance.randrange(len(text) - 8000)
-            found = tables._aligned(text[begin : begin + 8000], ",", 3)
-            odd = [row for row in found if len(row) != 3 or "x" + row[0] != row[2]]
-            self.assertLess(len(odd), 2, begin)
-            self.assertGreater(len(found), 20, begin)
+        self.assertTrue(580_000 <= rows <= 620_000, text)
 
 
 if __name__ == "__main__":

@@ -114,6 +114,13 @@ class Lines(WorkerCase):
         answer = self.start().run("%matplotlib inline\n1")
         self.assertEqual((True, "1\n"), (answer.ok, answer.stdout))
 
+    def test_what_a_cell_became_is_told_unless_it_is_long(self):
+        worker = self.start()
+        self.assertEqual("", worker.run("x = 1").done["python"])
+        self.assertIn("get_ipython()", worker.run("%matplotlib inline").done["python"])
+        answer = worker.run(f"%matplotlib inline\nx = '{'a' * (1 << 20)}'")
+        self.assertEqual((True, False), (answer.ok, "python" in answer.done))
+
     def test_the_code_file_is_python(self):
         worker = self.start(code_file="code.py")
         code = "x = !echo hi; echo there\n!true\nimport runpy\n"

@@ -1,10 +1,11 @@
-"""Tables that are written as text: their encoding, their delimiter, their header."""
+"""Tables, by pandas: how one is written as a text, and what its columns hold."""
 
 import csv
 import io
+import re
+import warnings
 
-from .columns import Table, kind_of
-from .words import NotSaid, about, count, share, size
+from .words import NotSaid, about, count, named, quoted, section, share, size, spread
 
 _NAMES = {
     ",": "CSV",
@@ -12,196 +13,188 @@ _NAMES = {
     ";": 'CSV with delimiter ";"',
     "|": 'CSV with delimiter "|"',
 }
-_SNIFFED, _SNIFFED_TEXT = 200, 1 << 20  # records, and characters
-_HEADER = 1000  # cells that are looked at
+_SNIFFED, _SNIFFED_TEXT = 100, 1 << 20  # records, and characters
+_SHOWN_FIRST, _SHOWN_LAST = 40, 10  # columns that are looked into where there are more
+_MOSTLY = 0.95  # of the cells are numbers in a column of numbers
+NO_HEADER = "no header"
+_FEW = 6  # distinct values that are all told
+_FEW_NUMBERS = 20  # distinct ones that may stand for kinds
 
 
 def read_table(sample, name):
-    """Describes a text with a delimiter."""
+    """Describes a text with a delimiter; without pandas its beginning is shown."""
+    from .texts import read_text
+
     sample.refuse_binary()
-    layout = _Layout.of(sample, name)
-    return _tabulate(sample, layout)
-
-
-def read_text_or_table(sample, name):
-    """Is for names that say little: a text whose lines have as many fields each is a table."""
-    from .documents import read_text
-
-    if sample.is_binary():
-        raise NotSaid("")
-    layout = _Layout.of(sample, name)
-    if layout.fields < 3 or layout.fit < 0.95 or sample.blocks[0].count("\n") < 5:
+    if not sample.text.strip():
+        raise NotSaid("only empty lines")
+    try:
+        import pandas  # noqa: F401
+    except ImportError:
         return read_text(sample, name)
-    return _tabulate(sample, layout)
+    delimiter, width, before, names = _layout(sample.text, "\t" if ".tsv" in name.lower() else ",")
+    how = {"sep": delimiter, "skiprows": before, "header": 0 if names else None}
+    if not names:
+        how["names"] = range(1, width + 1)
+    if width > _SHOWN_FIRST + _SHOWN_LAST:
+        how["usecols"] = [*range(_SHOWN_FIRST), *range(width - _SHOWN_LAST, width)]
+    table, left_out, is_open = _parsed(sample.text, bool(names), how)
+    rows, remarks = count(len(table), "row"), []
+    if not sample.whole:
+        if not len(table):
+            raise NotSaid(f"not looked into: its first line is longer than {size(sample.read)}")
+        rows = f"about {count(about(sample.size / sample.read * len(table)), 'row')}"
+        remarks.append(f"described from the first {count(len(table), 'row')}")
+    if before:
+        remarks.append(f"what comes before line {before + 1} is not of the table")
+    if left_out:
+        remarks.append(f"{count(left_out, 'row')} with too many fields left out")
+    if is_open and sample.whole:  # else the cut may be in a cell
+        remarks.append("what comes after these is left out: a quote is not closed")
+    label = _NAMES[delimiter] + (f", encoding {sample.encoding}" if sample.encoding else "")
+    remarks = [*[NO_HEADER] * (not names), *remarks]
+    whole_width = width if "usecols" in how else 0  # a column of row names counts for none
+    return of_frame(table, f"{label}: {rows}", whole_width, remarks, sample.whole)
 
 
-class _Layout:
-    """How the records of a text are written."""
+def _parsed(text, header, how):
+    """Returns a table of texts, how many rows had more fields, and if a quote is open after it."""
+    import pandas
 
-    def __init__(self, delimiter, counts=()):
-        self.delimiter = delimiter
-        self.fields, self.before, self.fit = 1, 0, 0.0  # before: lines that are not of the table
-        several = [n for n in counts if n > 1]
+    is_open = False
+
+    def parse(rows=None):
+        file = io.StringIO(text)
+        return pandas.read_csv(file, dtype=str, on_bad_lines="warn", nrows=rows, **how)
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        try:
+            table = parse()
+        except pandas.errors.ParserError as error:  # a quote is open at the end
+            at = re.search(r"starting at row (\d+)", str(error))
+            if at is None or (rows := int(at[1]) - how["skiprows"] - header) < 1:
+                raise NotSaid(
+                    "not looked into: one record is all of it, or a quote is open"
+                ) from None
+            table, is_open = parse(rows), True
+    return table, sum(str(each.message).count("Skipping line") for each in told), is_open
+
+
+def is_table(text):
+    """Reports whether the lines of a text have as many fields each, and at least three."""
+    delimiter, width, _, _ = _layout(text, ",")
+    lengths = [len(row) for row in _records(text, delimiter)]
+    return width >= 3 and len(lengths) >= 5 and lengths.count(width) >= _MOSTLY * len(lengths)
+
+
+def _layout(text, otherwise):
+    """Returns delimiter, fields of a record, lines before the table, whether it has a header."""
+    best, fit = (otherwise, 1, 0), 0
+    for delimiter in _NAMES:
+        lengths = [len(row) for row in _records(text, delimiter)]
+        several = [n for n in lengths if n > 1]
         if not several:
-            return
-        self.fields = max(several, key=lambda n: (several.count(n), n))
-        while self.before < min(20, len(counts) - 1) and counts[self.before] < self.fields - 1:
-            self.before += 1
-        rest = counts[self.before :]
-        self.fit = rest.count(self.fields) / len(counts)
-        if rest[0] not in (self.fields, self.fields - 1):
-            self.fit /= 2
-
-    @classmethod
-    def of(cls, sample, name):
-        """Finds the delimiter with which the first records have as many fields each."""
-        best = cls("\t" if ".tsv" in name.lower() else ",")
-        head = sample.blocks[0][:_SNIFFED_TEXT]
-        cut = not sample.whole or len(head) < len(sample.blocks[0])
-        for delimiter in _NAMES:
-            counts = []
-            for row in _records(head, delimiter):
-                counts.append(len(row))
-                if len(counts) == _SNIFFED:
-                    break
-            if cut and 1 < len(counts) < _SNIFFED:
-                counts.pop()
-            layout = cls(delimiter, counts)
-            if layout.fields > 1 and layout.fit > best.fit:
-                best = layout
-        return best
+            continue
+        width = max(several, key=lambda n: (several.count(n), n))
+        before = next(i for i, n in enumerate(lengths) if n >= width - 1)
+        if lengths.count(width) > fit:
+            best, fit = (delimiter, width, before), lengths.count(width)
+    rows = _records(text, best[0])[best[2] :]
+    return *best, not rows or is_header(rows[0])
 
 
 def _records(text, delimiter):
-    """Yields the rows that are not empty."""
+    """Returns the first records; the last one may have been cut, as by a quote that is open."""
     csv.field_size_limit(1 << 30)  # no more than the text is
-    for row in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter):
-        if len(row) > 1 or (row and row[0]):
-            yield row
+    reader = csv.reader(io.StringIO(text[:_SNIFFED_TEXT], newline=""), delimiter=delimiter)
+    return [row for _, row in zip(range(_SNIFFED), reader)]
 
 
-def _aligned(block, delimiter, width):
-    """Returns the rows of a block that was cut out of a text anywhere.
-
-    Whether that is within quotes, or between two that stand for one, can't be seen from
-    there: everything is tried, and what leaves the smallest share outside of rows with
-    the wanted number of fields is taken.
-    """
-    starts = [block]
-    if '"' in block:
-        starts += [_after_quote(block), _after_quote(block[1:])]
-    best, most = [], -1
-    for text in starts:
-        stream = io.StringIO(text, newline="")
-        reader = csv.reader(stream, delimiter=delimiter)
-        next(filter(None, reader), None)  # which was cut
-        begin = after = stream.tell()
-        rows, fitting = [], 0
-        for row in reader:
-            end = stream.tell()
-            if end < len(text) and row:
-                rows.append(row)
-                fitting += (end - begin) * (len(row) == width)
-            begin = end
-        share_of_rest = fitting / max(1, len(text) - after)
-        if share_of_rest > most:
-            best, most = rows, share_of_rest
-    return best
-
-
-def _after_quote(text):
-    """Returns what follows the end of a quoted field in which a text begins."""
-    at = text.find('"')
-    while at >= 0 and text[at + 1 : at + 2] == '"':
-        at = text.find('"', at + 2)
-    return text[at + 1 :] if at >= 0 else ""
-
-
-def _tabulate(sample, layout):
-    head = sample.blocks[0]
-    rows = list(_records(head, layout.delimiter))
-    if not sample.whole:
-        del rows[-1:]  # which was cut
-    if len(rows) <= layout.before:
-        if not head.strip():
-            raise NotSaid("only empty lines")
-        raise NotSaid(f"not looked into: its first line is longer than {size(len(head))}")
-    header, below = rows[layout.before], rows[layout.before + 1 : layout.before + 2]
-    width = max(layout.fields, len(header))
-    if len(header) == layout.fields - 1 and below:  # as R writes the names of rows
-        header = ["(row names)", *header]
-    named = is_header(header, below[0] if below else [])
-    rows = rows[layout.before + named :]
-    used, records = len(head), len(rows) + layout.before + named
-    for block in sample.blocks[1:]:
-        found = _aligned(block, layout.delimiter, width)
-        rows += found
-        used, records = used + (len(block) if found else 0), records + len(found) + bool(found)
-    table = Table(rows, width, header if named else None)
-    if not sample.whole:
-        table.exact = False
-        table.estimate = about(sample.size * records / (used * sample.wide) - named - layout.before)
-    table.notes = list(_remarks(sample, layout, rows, width))
-    label = _NAMES[layout.delimiter] + (f", encoding {sample.encoding}" if sample.encoding else "")
-    return table.section(label)
-
-
-def _remarks(sample, layout, rows, width):
-    ragged = sum(len(row) != width for row in rows)
-    if ragged:
-        words = f"{count(ragged, 'row')} {'has' if ragged == 1 else 'have'}"
-        if not sample.whole:
-            words = f"{share(ragged, len(rows))} of the rows have"
-        yield f"{words} another number of fields"
-    if layout.before:
-        are = "is" if layout.before == 1 else "are"
-        yield f"the first {count(layout.before, 'line')} of the file {are} not of the table"
-    if sample.whole and _is_open(sample.blocks[0], layout.delimiter):
-        yield "a quote in the last row is not closed"
-
-
-def _is_open(text, delimiter):
-    """Reports whether a text ends within quotes."""
-    if text.count('"') % 2 == 0:
-        return False
-    try:
-        for _ in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True):
-            pass
-    except csv.Error as error:
-        return "unexpected end" in str(error)
-    return False
-
-
-def is_header(row, below):
-    """Guesses whether a row has names.
-
-    Numbers are none, but for years and the like in a row whose first cell is a word.
-    """
-    seen = set()
-    numbers = words = 0
-    previous = None
-    for i, cell in enumerate(row[:_HEADER]):
-        cell = cell.strip()
-        if not cell:
-            continue
-        kind, value = kind_of(cell)
-        if kind == "text":
-            words += 1
-        elif kind == "integer" and i > 0 and (not numbers or value == previous + 1):
-            numbers, previous = numbers + 1, value
-        else:
-            return False
-        if cell in seen and len(row) < 50 and not _unlike(row, below):
-            return False
-        seen.add(cell)
-    if numbers:
-        return words > 0 and numbers > 2
-    return words > 0 and (bool(below) or words == len(row[:_HEADER]))
-
-
-def _unlike(row, below):
-    """Reports whether there is a number below a word: a word there twice may be a name."""
-    return any(
-        above.strip() and kind_of(above)[0] == "text" and kind_of(cell)[0] in ("integer", "number")
-        for above, cell in zip(row, below)
+def is_header(row):
+    """Guesses whether a row has names: none is a number, but for years and the like."""
+    cells = [cell.strip() for cell in row]
+    return bool(cells) and not any(
+        _is_number(cell) and not (i and cell.isdecimal()) for i, cell in enumerate(cells)
     )
+
+
+def _is_number(text):
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def of_frame(table, head, width=0, remarks=(), exact=True):
+    """Returns what is told of a table whose cells are texts.
+
+    width is that of the whole where the table has some of its columns only.
+    """
+    has_names = NO_HEADER not in remarks
+    titles = [named(each) if has_names else f"column {each}" for each in table.columns]
+    width = max(width, len(titles))
+    lines = [f"- {title}: {_column(table.iloc[:, i], exact)}" for i, title in enumerate(titles)]
+    form = repr(titles) if has_names else ""
+    if width > len(titles):
+        between = f"… {count(width - len(titles), 'column')} between them"
+        lines.insert(_SHOWN_FIRST, between)
+        titles.insert(_SHOWN_FIRST, between)
+    head = "; ".join([f"{head} × {count(width, 'column')}", *remarks])
+    return section(head, lines, "Columns: " + ", ".join(titles), form)
+
+
+def _column(cells, exact):
+    """Says what a column holds. exact: all rows were looked at."""
+    import pandas
+
+    filled = cells.dropna()
+    if not len(filled):
+        return "empty"
+    numbers = pandas.to_numeric(filled, errors="coerce").dropna()
+    if len(numbers) >= _MOSTLY * len(filled):
+        facts = _numbers(filled, numbers, exact and len(cells))
+    elif (dates := _dates(filled)) is not None:
+        facts = [f"date, {spread(dates.min(), dates.max())}"]
+    else:
+        distinct = filled.unique()
+        n, some = len(distinct), ", ".join(map(quoted, distinct[:3]))
+        if exact and n == len(cells) > 1:
+            facts = ["text", f"all distinct, such as {some}"]
+        elif n > _FEW:
+            facts = ["text", f"{n:,} distinct, such as {some}"]
+        else:
+            words = "a single value" if n == 1 else f"{n} distinct"
+            facts = ["text", f"{words}: {', '.join(map(quoted, distinct))}"]
+    if missing := len(cells) - len(filled):
+        part = share(missing, len(cells))
+        facts.append(f"{missing} missing ({part})" if exact else f"{part} missing")
+    return ", ".join(facts)
+
+
+def _numbers(filled, numbers, rows):
+    whole, distinct = not filled.str.contains("[.eE]").any(), numbers.nunique()
+    facts = ["integer" if whole else "number", spread(numbers.min(), numbers.max())]
+    if whole and 1 < distinct == rows:
+        facts.append("all distinct")
+    elif whole and 1 < distinct <= _FEW_NUMBERS:
+        facts.append(f"{distinct} distinct")
+    if filled.str.match(r"0\d").any():
+        facts.append("some with leading zeros")
+    if len(numbers) < len(filled):
+        odd = filled[~filled.index.isin(numbers.index)]
+        facts.append(f"but {count(len(odd), 'cell')} of text, such as {quoted(odd.iloc[0])}")
+    return facts
+
+
+def _dates(filled):
+    """Returns the dates of a column that has some as ISO writes them, else None."""
+    import pandas
+
+    if not filled.str.match(r"\d{4}-\d\d-\d\d").all():
+        return None
+    try:
+        return pandas.to_datetime(filled, format="ISO8601", utc=True).dt.tz_localize(None)
+    except ValueError:
+        return None

@@ -9,7 +9,7 @@ from .words import NAME, NotSaid, clean, count, size, what_is_wrong
 
 _ENTRIES = 100_000  # of the whole tree
 _DEEPEST = 12  # directories below one another
-_MANY = 30  # files in a directory; of more, fewer are shown
+_MANY = 30  # entries of a directory; of more, fewer are shown
 _SHOWN_DEPTH = 5
 
 
@@ -49,47 +49,36 @@ class Folder:
 
     def shown(self):
         """Picks the files that are named: of each of the first kinds one, then the rest."""
-        most = 4 if len(self.files) > _MANY else 8
+        most = _shown_of(self.files)
         if len(self.files) <= most:
             return self.files
-        kinds = {}
-        for each in self.files:
-            kinds.setdefault(extension(each.name), []).append(each)
-        groups = [kinds[kind] for kind in sorted(kinds, key=lambda kind: (rank(kind), kind))]
-        picked = [group[0] for group in groups[: most // 2]]
-        for group in groups:
-            rest = [each for each in group if each not in picked]
-            picked += rest[: most - len(picked)]
+        ranked = sorted(self.files, key=lambda each: rank(extension(each.name)))
+        firsts = {extension(each.name): each for each in reversed(ranked)}
+        picked = sorted(firsts.values(), key=ranked.index)[: most // 2]
+        picked += [each for each in ranked if each not in picked][: most - len(picked)]
         return [each for each in self.files if each in picked]
 
     def shown_folders(self):
         """Picks the directories that are named."""
-        return self.folders[: 4 if len(self.folders) > _MANY else 8]
+        return self.folders[: _shown_of(self.folders)]
 
     def lines(self, name, depth=0):
         """Lists it with what is below it."""
         indent = "  " * depth
-        if self.note:
-            return [f"{indent}{name}/ ({self.note})"]
-        lines = [f"{indent}{name}/ ({self._totals()})"]
-        if depth >= _SHOWN_DEPTH:
+        lines = [f"{indent}{name}/ ({self.note or self._totals()})"]
+        if depth >= _SHOWN_DEPTH or self.note:
             return lines
         files, folders = self.shown(), self.shown_folders()
         lines += [f"{indent}  {each.line()}" for each in files]
-        rest = (
-            [each for each in self.files if each not in files]
-            if len(files) < len(self.files)
-            else []
-        )
-        if rest:
-            words = f"{others(len(rest), 'file', 'files')}: {kinds_of(rest)}"
+        if len(files) < len(self.files):
+            rest = [each for each in self.files if each not in files]
+            words = f"{count(len(rest), 'other file')}: {kinds_of(rest)}"
             lines.append(f"{indent}  … and {words} ({size(sum(each.size for each in rest))})")
         for below in folders:
             lines += below.lines(clean(below.name, NAME), depth + 1)
-        rest = self.folders[len(folders) :]
-        if rest:
+        if rest := self.folders[len(folders) :]:
             files = count(sum(below.count for below in rest), "file")
-            words = others(len(rest), "directory", "directories")
+            words = count(len(rest), "other directory", "other directories")
             lines.append(f"{indent}  … and {words} ({files}, {size(sum(b.bytes for b in rest))})")
         return lines
 
@@ -107,14 +96,8 @@ class Folder:
                 yield from below.shown_tree(depth + 1)
 
 
-def joined(path, name):
-    """Returns the path of what has that name in a directory."""
-    return f"{path}/{name}" if path else name
-
-
-def others(n, one, many):
-    """Returns a number of others."""
-    return f"{n:,} other {one if n == 1 else many}"
+def _shown_of(entries):
+    return 4 if len(entries) > _MANY else 8
 
 
 def kinds_of(entries):
@@ -128,17 +111,17 @@ def kinds_of(entries):
     return ", ".join(words + ["…"] * (len(frequent) > 4))
 
 
-_RANKS = {
-    0: "csv tsv tab psv csv.gz tsv.gz csv.bz2 tsv.bz2 parquet pq xlsx xlsm",
-    1: "json geojson json.gz jsonl ndjson jsonl.gz ndjson.gz npy npz dat data",
-    2: "md txt names rst py yaml yml toml ini cfg r sql",
-}
-_RANK_OF = {"." + kind: rank for rank, kinds in _RANKS.items() for kind in kinds.split()}
+_RANKS = (
+    "csv tsv tab psv csv.gz tsv.gz csv.bz2 tsv.bz2 parquet pq xlsx xlsm",
+    "json geojson json.gz jsonl ndjson jsonl.gz ndjson.gz npy npz dat data",
+    "md txt names rst py yaml yml toml ini cfg r sql",
+)
+_RANK_OF = {"." + kind: rank for rank, kinds in enumerate(_RANKS) for kind in kinds.split()}
 
 
 def rank(kind):
     """Says where a kind of file stands when not all can be shown."""
-    return _RANK_OF.get(kind, 3 if not kind else 4)
+    return _RANK_OF.get(kind, len(_RANKS) + bool(kind))
 
 
 def extension(name):
@@ -156,32 +139,17 @@ def natural(name):
     return [(int(p[:400]), "") if i % 2 else (-1, p) for i, p in enumerate(parts)], len(name)
 
 
-class Place:
-    """A directory, and those elsewhere that links in it may lead to."""
-
-    def __init__(self, top, roots):
-        if not stat.S_ISDIR(os.lstat(top).st_mode):
-            raise NotSaid("it is no directory any more, as code has replaced it")
-        self.top = os.path.realpath(top)
-        self._roots = [self.top, *(os.path.realpath(root) for root in roots)]
-
-    def allows(self, path):
-        """Reports whether a path leads to where files may be read."""
-        real = os.path.realpath(path)
-        return any(
-            real == root or real.startswith(root.rstrip(os.sep) + os.sep) for root in self._roots
-        )
-
-    def owns(self, path):
-        """Reports whether a path, links followed, is below the directory itself."""
-        return os.path.realpath(path).startswith(self.top + os.sep)
-
-
 class Walker:
-    """Goes through a place. late() says when there is no time any more."""
+    """Goes through a directory; links may lead out of it to the roots, and nowhere else.
 
-    def __init__(self, place, late):
-        self._place = place
+    late() says when there is no time any more.
+    """
+
+    def __init__(self, directory, roots, late):
+        if not stat.S_ISDIR(os.lstat(directory).st_mode):
+            raise NotSaid("it is no directory any more, as code has replaced it")
+        self.top = os.path.realpath(directory)
+        self._roots = [self.top, *map(os.path.realpath, roots)]
         self._late = late
         self._left = _ENTRIES
 
@@ -197,7 +165,7 @@ class Walker:
         if len(above) > _DEEPEST or self._late():
             folder.unlisted = True
             return
-        here = os.path.join(self._place.top, folder.path)
+        here = os.path.join(self.top, folder.path)
         try:
             info = os.stat(here)
             with os.scandir(here) as found:
@@ -205,52 +173,50 @@ class Walker:
         except OSError as error:
             folder.note = what_is_wrong(error)
             return
-        if (info.st_dev, info.st_ino) in above:
+        mark = info.st_dev, info.st_ino
+        if mark in above:
             folder.note = "link to a directory above it"
             return
-        if len(names) > self._left:
-            names.pop()
-            folder.unlisted = True
+        folder.unlisted = len(names) > self._left
+        del names[self._left :]
         self._left -= len(names)
-        for i, name in enumerate(sorted(names, key=natural)):
-            if i % 256 == 0 and self._late():
-                folder.unlisted = True
-                break
-            self._add(folder, name, (*above, (info.st_dev, info.st_ino)))
+        for name in sorted(names, key=natural):
+            self._add(folder, name, (*above, mark))
         folder.count += len(folder.files) + sum(below.count for below in folder.folders)
         folder.bytes += sum(each.size for each in folder.files)
         folder.bytes += sum(below.bytes for below in folder.folders)
-        folder.unlisted = folder.unlisted or any(below.unlisted for below in folder.folders)
+        folder.unlisted |= any(below.unlisted for below in folder.folders)
 
     def _add(self, folder, name, above):
-        each = Entry(name, joined(folder.path, name))
-        path = os.path.join(self._place.top, each.path)
+        each = Entry(name, f"{folder.path}/{name}" if folder.path else name)
+        path = os.path.join(self.top, each.path)
         try:
             info = os.lstat(path)
             if stat.S_ISLNK(info.st_mode):
                 info = self._followed(path)
-        except (OSError, NotSaid) as error:
-            each.note = what_is_wrong(error)
-        else:
             if stat.S_ISDIR(info.st_mode):
                 below = Folder(name, each.path)
                 self._fill(below, above)
                 folder.folders.append(below)
                 return
             if not stat.S_ISREG(info.st_mode):
-                each.note = "not a regular file"
-            else:
-                each.size, each.modified = info.st_size, info.st_mtime_ns
+                raise NotSaid("not a regular file")
+            each.size, each.modified = info.st_size, info.st_mtime_ns
+        except (OSError, NotSaid) as error:
+            each.note = what_is_wrong(error)
         folder.files.append(each)
 
     def _followed(self, path):
         """Returns what a link leads to."""
-        if not self._place.allows(path):
+        real = os.path.realpath(path)
+        if not any(
+            os.path.join(real, "").startswith(os.path.join(each, "")) for each in self._roots
+        ):
             raise NotSaid("link that leads elsewhere, not followed")
         try:
             info = os.stat(path)
         except FileNotFoundError:
             raise NotSaid("link to nothing") from None
-        if stat.S_ISDIR(info.st_mode) and self._place.owns(path):
+        if stat.S_ISDIR(info.st_mode) and real.startswith(os.path.join(self.top, "")):
             raise NotSaid("link to a directory of this tree")
         return info

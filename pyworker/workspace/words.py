@@ -1,6 +1,5 @@
 """How names, values and amounts of files are written for a reader."""
 
-import math
 import unicodedata
 
 CELL = 60  # characters of a cell or a key
@@ -35,17 +34,12 @@ def clean(text, most):
 
 def quoted(text):
     """Returns a cell as a reader sees it."""
-    return '"' + clean(text, CELL).replace('"', '\\"') + '"'
-
-
-def listed(values, most):
-    """Returns the first of some cells."""
-    return ", ".join(quoted(value) for value in values[:most])
+    return '"' + clean(str(text), CELL).replace('"', '\\"') + '"'
 
 
 def named(name):
     """Returns the name of a column or a key as a reader sees it."""
-    name = clean(name, CELL)
+    name = clean(str(name), CELL)
     return code_span(name) if name.strip() else '""'
 
 
@@ -53,23 +47,30 @@ def code_span(name):
     """Keeps a name that would be Markdown or HTML, such as a picture's, from being any."""
     if not any(c in name for c in "<>[]!`"):
         return name
-    marks = "`"
-    while marks in name:
-        marks += "`"
+    marks = _marks("`", name)
     return f"{marks} {name} {marks}"
 
 
 def fence(text):
     """Puts a text between marks that it does not hold."""
-    marks = "```"
+    marks = _marks("```", text)
+    return [marks, text, marks]
+
+
+def _marks(marks, text):
     while marks in text:
         marks += "`"
-    return [marks, text, marks]
+    return marks
 
 
 def count(n, noun, nouns=""):
     """Returns a number with a noun, as "1 row" or "1,460 rows"."""
     return f"{n:,} " + (noun if n == 1 else nouns or noun + "s")
+
+
+def about(n):
+    """Rounds an estimate to two digits."""
+    return int(float(f"{n:.1e}"))
 
 
 def size(n):
@@ -81,36 +82,29 @@ def size(n):
     return f"{written} {('B', 'kB', 'MB', 'GB', 'TB', 'PB', 'EB')[unit]}"
 
 
-def about(n):
-    """Rounds an estimate to two digits."""
-    if not 100 <= n < 1e18:
-        return int(max(0, min(n, 1e18)))
-    unit = 10 ** (math.floor(math.log10(n)) - 1)
-    return round(n / unit) * unit
-
-
-def number(value):
-    """Writes a value to six digits, whole numbers in full."""
-    whole = isinstance(value, int) or (abs(value) <= 1 << 53 and value == math.trunc(value))
-    return f"{value:.0f}" if whole else f"{value:.6g}"
-
-
-def spread(least, most, write=number):
+def spread(least, most):
     """Writes a range, or the one value that it has."""
-    return write(least) if least == most else f"{write(least)} to {write(most)}"
+    least, most = _value(least), _value(most)
+    return least if least == most else f"{least} to {most}"
+
+
+def _value(value):
+    """Writes a bound: numbers to six digits, whole ones in full."""
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, (bytes, bool)):
+        raise TypeError("its order says nothing")
+    if hasattr(value, "isoformat"):
+        return str(value).partition(".")[0].removesuffix(" 00:00:00")
+    value = float(value)
+    return f"{value:.0f}" if value.is_integer() and abs(value) <= 1 << 53 else f"{value:.6g}"
 
 
 def share(part, whole):
     """Returns a part of a whole in percent. Only all is 100%, and only nothing is 0%."""
     percent = 100 * part / max(1, whole)
-    if part in (0, whole):
-        return f"{percent:.0f}%"
-    if percent < 0.1:
-        return "less than 0.1%"
-    if percent > 99.9:
-        return "more than 99.9%"
-    if percent < 10 or percent > 90:
-        return f"{percent:.1f}%".replace(".0%", "%")
+    if 0 < percent < 1 or 99 < percent < 100:
+        return "less than 1%" if percent < 1 else "more than 99%"
     return f"{percent:.0f}%"
 
 

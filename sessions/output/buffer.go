@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"unicode/utf8"
 
 	"understudy/internal/screen"
 )
 
 // buffer keeps the head and the tail of a text of any length, of one stream or of both in
 // order of arrival: at most limit bytes of each, cut between characters. The tail is in two
-// generations of up to limit bytes: when the newer one is full the older one is dropped as a
+// generations of half of that: when the newer one is full the older one is dropped as a
 // whole, so that nothing is ever moved.
 type buffer struct {
-	limit              int
+	limit              int // more than a character
 	head, older, newer generation
 	dropped            int64 // characters between head and tail
 }
@@ -37,12 +38,13 @@ func Marker(n int64) string {
 
 // write appends valid UTF-8.
 func (b *buffer) write(stream Stream, p []byte) {
-	if room := b.limit - len(b.head.text); room > 0 && b.tail() == 0 {
+	if room := b.limit - len(b.head.text); room > 0 && len(b.older.text)+len(b.newer.text) == 0 {
 		n := wholeCharacters(p[:min(room, len(p))])
 		b.head.write(stream, p[:n])
 		p = p[n:]
 	}
-	if excess := len(p) - 2*b.limit; excess > 0 { // skip what would be dropped at once
+	half := max(b.limit/2, utf8.UTFMax)
+	if excess := len(p) - 2*half; excess > 0 { // skip what would be dropped at once
 		n := runeStart(p, excess)
 		b.turn()
 		b.turn()
@@ -50,7 +52,7 @@ func (b *buffer) write(stream Stream, p []byte) {
 		p = p[n:]
 	}
 	for len(p) > 0 {
-		n := wholeCharacters(p[:min(b.limit-len(b.newer.text), len(p))])
+		n := wholeCharacters(p[:min(half-len(b.newer.text), len(p))])
 		if n == 0 {
 			b.turn()
 			continue
@@ -60,27 +62,14 @@ func (b *buffer) write(stream Stream, p []byte) {
 	}
 }
 
-// tail is how many bytes of it there are.
-func (b *buffer) tail() int { return len(b.older.text) + len(b.newer.text) }
-
 // turn drops the older generation and begins a new one.
 func (b *buffer) turn() {
 	b.dropped += countCharacters(b.older.text)
 	b.older, b.newer = b.newer, generation{b.older.text[:0], b.older.cuts[:0]}
 }
 
-// trim leaves limit bytes of a tail that has lost something already.
-func (b *buffer) trim() {
-	if excess := b.tail() - b.limit; b.dropped > 0 && excess > 0 {
-		n := runeStart(b.older.text, min(excess, len(b.older.text)))
-		b.dropped += countCharacters(b.older.text[:n])
-		b.older.forget(n)
-	}
-}
-
 // text returns head and tail with a Marker between, and how many characters it counts.
 func (b *buffer) text() (string, int64) {
-	b.trim()
 	marker := ""
 	if b.dropped > 0 {
 		marker = Marker(b.dropped)
@@ -91,7 +80,6 @@ func (b *buffer) text() (string, int64) {
 // pieces returns what is there, each piece of one stream. What goes on the stream of the piece
 // before is one with that, unless something was left out between them.
 func (b *buffer) pieces() (all []screen.Piece) {
-	b.trim()
 	gap := int64(0)
 	for i, g := range []generation{b.head, b.older, b.newer} {
 		if i == 1 {
@@ -145,19 +133,6 @@ func (g *generation) write(stream Stream, p []byte) {
 		return
 	}
 	g.cuts = append(g.cuts, cut{stream, len(g.text)})
-}
-
-// forget drops the first n bytes.
-func (g *generation) forget(n int) {
-	var rest generation
-	start := 0
-	for _, c := range g.cuts {
-		if c.end > n {
-			rest.write(c.stream, g.text[max(start, n):c.end])
-		}
-		start = c.end
-	}
-	*g = rest
 }
 
 // interleaved is the text of pieces as it was printed, the streams by turns, with an entry for

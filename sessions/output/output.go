@@ -2,7 +2,7 @@
 // and hands it out: each piece once to whoever asks for the answer (Transcript.Take), all of it
 // to who records the execution (Recorded, Printed), and any lines of it to who reads it later
 // (Read). The head and the tail of a text are in memory (buffer), the whole of a long one in a
-// file (spool). A Pager reads lines of any other file in the same way.
+// file (spool). ReadPage reads lines of any other file in the same way.
 package output
 
 // Stream is where a piece of output came from.

@@ -10,15 +10,20 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 )
 
 // Bounds of one read of a text.
 const (
 	pageBytes    = 100_000   // of text that a page holds
+	lineStep     = 1 << 20   // that are looked through at once
 	searchBytes  = 256 << 20 // that one read searches
 	longestMatch = 1_000     // bytes that are shown of a matching line
 	longestWords = 1_000     // bytes of Range.Match
 )
+
+// ScanBytes is how much of a text lines are counted in, from its beginning.
+const ScanBytes = 1 << 30
 
 // Range says which lines of a text to read.
 type Range struct {
@@ -35,6 +40,14 @@ type Range struct {
 // IsZero reports whether the whole text is meant.
 func (r Range) IsZero() bool { return r == Range{} }
 
+// RangeError says why a Range can't be read.
+type RangeError struct {
+	Reason string
+	TooFar bool // nothing is wrong with the Range: one read does not come that far
+}
+
+func (e *RangeError) Error() string { return e.Reason }
+
 func (r Range) check() error {
 	switch {
 	case r.Lines < 0:
@@ -44,14 +57,6 @@ func (r Range) check() error {
 	}
 	return nil
 }
-
-// RangeError says why a Range can't be read.
-type RangeError struct {
-	Reason string
-	TooFar bool // nothing is wrong with the Range: one read does not come that far
-}
-
-func (e *RangeError) Error() string { return e.Reason }
 
 // Page is a part of a text.
 type Page struct {
@@ -76,14 +81,12 @@ type Page struct {
 // Whole reports whether the page is all there is.
 func (p *Page) Whole() bool { return p.First == 1 && p.Next == 0 && !p.Cut && p.Lost == 0 }
 
-// document is a text of any length.
-type document struct {
-	text  io.ReaderAt
-	size  int64
-	lines *lineIndex
+// ReadPage returns the lines that r asks for of a text of that size. Its errors are a
+// *RangeError, and io.ErrUnexpectedEOF where the text was cut meanwhile.
+func ReadPage(ctx context.Context, text io.ReaderAt, size int64, r Range) (*Page, error) {
+	return document{text, size, new(atomic.Pointer[place])}.read(ctx, r)
 }
 
-// read returns the page of d that r asks for.
 func (d document) read(ctx context.Context, r Range) (*Page, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -92,7 +95,7 @@ func (d document) read(ctx context.Context, r Range) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
-	at, _, err := d.lines.offset(ctx, d.text, d.size, first-1)
+	at, _, err := d.skip(ctx, first-1)
 	if err != nil {
 		return nil, err
 	}
@@ -109,36 +112,85 @@ func (d document) read(ctx context.Context, r Range) (*Page, error) {
 	return page, d.lineUp(page, at, r.Lines)
 }
 
+// document is a text of any length.
+type document struct {
+	text io.ReaderAt
+	size int64
+	last *atomic.Pointer[place] // where the last page began: what comes later is counted from there
+}
+
+// place is the beginning of a line.
+type place struct {
+	at    int64
+	lines int // before it
+}
+
 // first turns Range.From into a line's number.
 func (d document) first(ctx context.Context, from int) (int, error) {
 	if from >= 0 {
 		return max(1, from), nil
 	}
-	lines, err := d.count(ctx)
-	return max(1, lines+1+from), err
-}
-
-// count returns how many lines there are.
-func (d document) count(ctx context.Context) (int, error) {
-	_, lines, err := d.lines.offset(ctx, d.text, d.size, math.MaxInt)
+	_, lines, err := d.skip(ctx, math.MaxInt)
 	if err != nil || d.size == 0 {
-		return lines, err
+		return 1, err
 	}
 	last := make([]byte, 1)
-	if err := readFull(d.text, last, d.size-1); err != nil {
-		return 0, err
+	if err := d.readFull(last, d.size-1); err != nil {
+		return 1, err
 	}
 	if last[0] != '\n' {
 		lines++
 	}
-	return lines, nil
+	return max(1, lines+1+from), nil
+}
+
+// skip returns where the text goes on behind so many lines, or its end, and how many lines
+// there were.
+func (d document) skip(ctx context.Context, lines int) (at int64, seen int, err error) {
+	if last := d.last.Load(); last != nil && last.lines <= lines {
+		at, seen = last.at, last.lines
+	}
+	buffer := make([]byte, min(lineStep, d.size))
+	for at < d.size && seen < lines {
+		if at >= ScanBytes {
+			return 0, 0, &RangeError{TooFar: true, Reason: fmt.Sprintf("the text is long (%d bytes): its first %d bytes hold %d lines, and what comes after them can't be read by lines. Read lines before that, or let code read it", d.size, at, seen)}
+		}
+		part := buffer[:min(lineStep, d.size-at)]
+		if err := errors.Join(ctx.Err(), d.readFull(part, at)); err != nil {
+			return 0, 0, err
+		}
+		if count := bytes.Count(part, []byte{'\n'}); seen+count < lines {
+			at, seen = at+int64(len(part)), seen+count
+			continue
+		}
+		for ; seen < lines; seen++ {
+			end := bytes.IndexByte(part, '\n') + 1
+			at, part = at+int64(end), part[end:]
+		}
+	}
+	if seen == lines {
+		d.last.Store(&place{at, lines})
+	}
+	return at, seen, nil
+}
+
+// readFull fills p. A text that ends before is an error: it was cut behind our back.
+func (d document) readFull(p []byte, at int64) error {
+	n, err := d.text.ReadAt(p, at)
+	switch {
+	case n == len(p):
+		return nil
+	case err == nil, errors.Is(err, io.EOF):
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // lineUp fills the page with whole lines from the offset on, or with the
 // beginning of one that is longer than a page.
 func (d document) lineUp(page *Page, at int64, most int) error {
 	part := make([]byte, min(pageBytes, d.size-at))
-	if err := readFull(d.text, part, at); err != nil {
+	if err := d.readFull(part, at); err != nil {
 		return err
 	}
 	end := 0
@@ -166,24 +218,19 @@ func (d document) lineUp(page *Page, at int64, most int) error {
 // search fills the page with the matching lines from the offset on.
 func (d document) search(ctx context.Context, page *Page, at int64, r Range) error {
 	find := finder(r.Match)
-	section := io.NewSectionReader(d.text, at, min(searchBytes, d.size-at))
-	reader := bufio.NewReaderSize(section, lineStep)
+	end := min(d.size, at+searchBytes)
+	reader := bufio.NewReaderSize(io.NewSectionReader(d.text, at, end-at), lineStep)
 	var text []byte
-	for read := int64(0); ; {
-		if err := ctx.Err(); err != nil {
+	for {
+		line, isWhole, err := nextLine(reader)
+		if err := errors.Join(ctx.Err(), err); err != nil {
 			return err
 		}
-		line, length, err := nextLine(reader)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		if length == 0 || errors.Is(err, io.EOF) && at+read+int64(length) < d.size {
+		if line == nil || !isWhole && end < d.size { // the bound came first, perhaps within a line
 			page.Text = string(text)
-			if at+read < d.size { // the bound came first, perhaps within a line
+			if end < d.size {
+				page.Last = max(page.First, page.Last)
 				page.Next = page.Last + 1
-				if page.Last < page.First {
-					page.Last, page.Next = page.First, page.First+1
-				}
 			}
 			return nil
 		}
@@ -197,59 +244,57 @@ func (d document) search(ctx context.Context, page *Page, at int64, r Range) err
 			page.Found++
 		}
 		page.Last++
-		read += int64(length)
 	}
 }
 
-// nextLine returns the next line without its newline, of a very long one the
-// first lineStep bytes, and how many bytes it has with all. The slice is good
-// until the next read.
-func nextLine(reader *bufio.Reader) (line []byte, length int, err error) {
+// nextLine returns the next line without its newline, of a very long one the first lineStep
+// bytes, nil at the end of the text. isWhole reports whether it ends with a newline. The
+// slice is good until the next read.
+func nextLine(reader *bufio.Reader) (line []byte, isWhole bool, err error) {
 	line, err = reader.ReadSlice('\n')
-	length = len(line)
 	if errors.Is(err, bufio.ErrBufferFull) {
 		line = bytes.Clone(line)
 		for errors.Is(err, bufio.ErrBufferFull) {
-			var more []byte
-			more, err = reader.ReadSlice('\n')
-			length += len(more)
+			_, err = reader.ReadSlice('\n')
 		}
 	}
-	return bytes.TrimSuffix(line, []byte{'\n'}), length, err
+	switch {
+	case err == nil:
+		return bytes.TrimSuffix(line, []byte{'\n'}), true, nil
+	case !errors.Is(err, io.EOF):
+		return nil, false, err
+	case len(line) == 0:
+		return nil, false, nil
+	}
+	return line, false, nil
 }
 
 // finder returns what finds the place of a match in a line, nil without one.
 func finder(match string) func([]byte) []int {
 	pattern, err := regexp.Compile(match)
-	if literal := regexp.QuoteMeta(match); err != nil || literal == match {
-		return func(line []byte) []int {
-			if i := bytes.Index(line, []byte(match)); i >= 0 {
-				return []int{i, i + len(match)}
-			}
-			return nil
-		}
+	if err == nil {
+		return pattern.FindIndex
 	}
-	return pattern.FindIndex
+	return func(line []byte) []int { // it may be no UTF-8, which no pattern can hold
+		if i := bytes.Index(line, []byte(match)); i >= 0 {
+			return []int{i, i + len(match)}
+		}
+		return nil
+	}
 }
 
 // matchLine is a matching line as a page shows it: of a long one what is around
 // the match.
 func matchLine(number int, line []byte, found []int) string {
+	start := runeStart(line, max(0, min(found[0]-longestMatch/4, len(line)-longestMatch)))
+	end := min(len(line), start+longestMatch)
 	before, after := "", ""
-	if len(line) > longestMatch {
-		start := max(0, min(found[0]-longestMatch/4, len(line)-longestMatch))
-		start = runeStart(line, start)
-		end := min(len(line), start+longestMatch)
-		if start > 0 {
-			before = "…"
-		}
-		if end < len(line) {
-			after = "…"
-		}
-		line = line[start:end]
-		if after != "" {
-			line = line[:wholeCharacters(line)]
-		}
+	if start > 0 {
+		before = "…"
 	}
-	return strconv.Itoa(number) + ": " + before + string(valid(line)) + after + "\n"
+	shown := line[start:end]
+	if end < len(line) {
+		shown, after = shown[:wholeCharacters(shown)], "…"
+	}
+	return strconv.Itoa(number) + ": " + before + string(valid(shown)) + after + "\n"
 }

@@ -8,13 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 	"unicode/utf8"
 )
 
-func documentOf(text string) document {
-	return document{strings.NewReader(text), int64(len(text)), &lineIndex{}}
+func readPage(ctx context.Context, text string, r Range) (*Page, error) {
+	return ReadPage(ctx, strings.NewReader(text), int64(len(text)), r)
 }
 
 func TestPages(t *testing.T) {
@@ -39,6 +39,7 @@ func TestPages(t *testing.T) {
 		{text, Range{Match: "^.{4,}$"}, Page{Text: "3: three\n4: four\n", First: 1, Last: 4, Found: 2}},
 		{text, Range{Match: "r("}, Page{First: 1, Last: 4}},
 		{"f(x\n", Range{Match: "f("}, Page{Text: "1: f(x\n", First: 1, Last: 1, Found: 1}},
+		{"caf\xe9\n", Range{Match: "\xe9"}, Page{Text: "1: caf\ufffd\n", First: 1, Last: 1, Found: 1}},
 		{"", Range{}, Page{First: 1}},
 		{"", Range{From: -5, Match: "x"}, Page{First: 1}},
 		{"\n\n", Range{From: 2}, Page{Text: "\n", First: 2, Last: 2}},
@@ -47,7 +48,7 @@ func TestPages(t *testing.T) {
 		{"a\n" + long + "\nb", Range{}, Page{Text: "a\n", First: 1, Last: 1, Next: 2}},
 		{"a\n" + long + "\nb", Range{From: 3}, Page{Text: "b", First: 3, Last: 3}},
 	} {
-		page, err := documentOf(test.text).read(t.Context(), test.r)
+		page, err := readPage(t.Context(), test.text, test.r)
 		if err != nil {
 			t.Errorf("%.20q %+v: %v", test.text, test.r, err)
 			continue
@@ -61,13 +62,13 @@ func TestPages(t *testing.T) {
 
 func TestPagesEndBetweenCharacters(t *testing.T) {
 	for shift := range utf8.UTFMax {
-		page, err := documentOf(strings.Repeat("x", shift)+strings.Repeat("😀", pageBytes)).read(t.Context(), Range{})
+		page, err := readPage(t.Context(), strings.Repeat("x", shift)+strings.Repeat("😀", pageBytes), Range{})
 		if err != nil || !utf8.ValidString(page.Text) || strings.ContainsRune(page.Text, utf8.RuneError) || len(page.Text) < pageBytes-utf8.UTFMax {
 			t.Errorf("%d bytes, cut badly: %v", len(page.Text), err)
 		}
 	}
 	line := strings.Repeat("é", 3000) + "needle" + strings.Repeat("é", 3000)
-	page, err := documentOf(line).read(t.Context(), Range{Match: "needle"})
+	page, err := readPage(t.Context(), line, Range{Match: "needle"})
 	if err != nil || !strings.Contains(page.Text, "needle") || len(page.Text) > 2*longestMatch || strings.ContainsRune(page.Text, utf8.RuneError) {
 		t.Errorf("%q %v", page.Text, err)
 	}
@@ -75,7 +76,7 @@ func TestPagesEndBetweenCharacters(t *testing.T) {
 
 func TestWrongRanges(t *testing.T) {
 	for _, r := range []Range{{Lines: -1}, {Match: strings.Repeat("x", longestWords+1)}} {
-		_, err := documentOf("x").read(t.Context(), r)
+		_, err := readPage(t.Context(), "x", r)
 		var refused *RangeError
 		if !errors.As(err, &refused) || refused.TooFar {
 			t.Errorf("%+v: %v", r, err)
@@ -83,7 +84,7 @@ func TestWrongRanges(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := documentOf("x").read(gone, Range{Match: "x"}); err == nil {
+	if _, err := readPage(gone, "x", Range{Match: "x"}); err == nil {
 		t.Error("searched for a caller that has left")
 	}
 }
@@ -106,28 +107,46 @@ func TestPagesOfAHugeText(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	reader := &countingReader{file: file}
-	d := document{reader, hole + int64(len("\nafter\nlast\n")), &lineIndex{}}
 	for _, test := range []struct {
-		r          Range
-		text       string
-		first      int
-		next, read int
+		r     Range
+		text  string
+		first int
+		next  int
 	}{
-		{Range{From: 50_000, Lines: 1}, "line 50000\n", 50_000, 50_001, 10 * lineStep},
-		{Range{From: -1}, "last\n", count + 3, 0, hole + 10*lineStep},
-		{Range{From: -2, Lines: 1}, "after\n", count + 2, count + 3, 3 * lineStep},
-		{Range{From: 99_999, Lines: 1}, "line 99999\n", 99_999, 100_000, 3 * lineStep},
-		{Range{From: count + 2, Match: "last"}, "100003: last\n", count + 2, 0, 3 * lineStep},
-		{Range{From: 99_000, Match: "line 99123"}, "99123: line 99123\n", 99_000, count + 1, searchBytes + 10*lineStep},
+		{Range{From: 50_000, Lines: 1}, "line 50000\n", 50_000, 50_001},
+		{Range{From: -1}, "last\n", count + 3, 0},
+		{Range{From: -2, Lines: 1}, "after\n", count + 2, count + 3},
+		{Range{From: count + 2, Match: "last"}, "100003: last\n", count + 2, 0},
+		{Range{From: 99_000, Match: "line 99123"}, "99123: line 99123\n", 99_000, count + 1},
 	} {
-		reader.bytes = 0
-		page, err := d.read(t.Context(), test.r)
+		page, err := ReadPage(t.Context(), file, hole+int64(len("\nafter\nlast\n")), test.r)
 		if err != nil || page.Text != test.text || page.First != test.first || page.Next != test.next {
 			t.Errorf("%+v: %+v %v", test.r, page, err)
 		}
-		if reader.bytes > test.read {
-			t.Errorf("%+v: read %d bytes", test.r, reader.bytes)
+	}
+}
+
+// counted is a text that counts what is read of it.
+type counted struct {
+	*strings.Reader
+	read int
+}
+
+func (c *counted) ReadAt(p []byte, at int64) (int, error) {
+	c.read += len(p)
+	return c.Reader.ReadAt(p, at)
+}
+
+// TestALatePageIsCountedFromTheOneBefore: else who reads page after page reads all that
+// came before with each.
+func TestALatePageIsCountedFromTheOneBefore(t *testing.T) {
+	text := &counted{Reader: strings.NewReader(strings.Repeat("123456789\n", lineStep))}
+	d := document{text, text.Size(), new(atomic.Pointer[place])}
+	for _, from := range []int{900_001, 900_101, 900_101, 5} {
+		text.read = 0
+		page, err := d.read(t.Context(), Range{From: from, Lines: 1})
+		if err != nil || page.First != from || page.Text != "123456789\n" || from != 900_001 && text.read > 2*lineStep {
+			t.Errorf("line %d: %d bytes read, %+v %v", from, text.read, page, err)
 		}
 	}
 }
@@ -140,64 +159,13 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// TestLinesThatAreTooFar: one read looks through so much and no more, and the
-// next one goes on.
+// TestLinesThatAreTooFar: code can make a file of terabytes that takes no room.
 func TestLinesThatAreTooFar(t *testing.T) {
-	d := document{zeros{}, 3*scanBytes/2 + 10, &lineIndex{}}
-	_, err := d.read(t.Context(), Range{From: -1})
+	_, err := ReadPage(t.Context(), zeros{}, 1<<50, Range{From: -1})
 	var refused *RangeError
-	if !errors.As(err, &refused) || !refused.TooFar {
-		t.Fatal(err)
+	if !errors.As(err, &refused) || !refused.TooFar || !strings.Contains(err.Error(), fmt.Sprintf("first %d bytes hold 0 lines", ScanBytes)) {
+		t.Error(err)
 	}
-	for _, want := range []string{fmt.Sprintf("first %d bytes", scanBytes), "hold 0 lines", "Read again"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q lacks %q", err, want)
-		}
-	}
-	page, err := d.read(t.Context(), Range{From: -1, Lines: 1})
-	if err != nil || page.First != 1 || !page.Cut {
-		t.Errorf("%+v %v", page, err)
-	}
-}
-
-func TestLinesOfFilesAreRemembered(t *testing.T) {
-	var x Pager
-	path := filepath.Join(t.TempDir(), "a")
-	of := func(text string) *lineIndex {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, time.Time{}, time.Unix(1e9, 0)); err != nil {
-			t.Fatal(err)
-		}
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return x.linesOf(path, info)
-	}
-	first := of("one")
-	if of("one") != first || of("longer") == first || len(x.all) != 1 {
-		t.Errorf("%+v", x.all)
-	}
-	for i := range 2 * keptIndexes {
-		path += fmt.Sprint(i)
-		of("one")
-	}
-	if len(x.all) != keptIndexes || x.all[0].path != path {
-		t.Errorf("%+v", x.all)
-	}
-}
-
-type countingReader struct {
-	file  *os.File
-	bytes int
-}
-
-func (r *countingReader) ReadAt(p []byte, at int64) (int, error) {
-	n, err := r.file.ReadAt(p, at)
-	r.bytes += n
-	return n, err
 }
 
 // FuzzPages checks that the pages of a text, one after the other, are the text.
@@ -207,9 +175,9 @@ func FuzzPages(f *testing.F) {
 		if !utf8.ValidString(text) || len(text) > pageBytes {
 			return
 		}
-		d, all := documentOf(text), ""
+		all := ""
 		for next := 1; next > 0; {
-			page, err := d.read(t.Context(), Range{From: next, Lines: 1 + lines&7})
+			page, err := readPage(t.Context(), text, Range{From: next, Lines: 1 + lines&7})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,8 +2,6 @@ package output
 
 import (
 	"bytes"
-	"encoding/binary"
-	"math/bits"
 	"unicode/utf8"
 )
 
@@ -65,19 +63,4 @@ func runeStart(p []byte, n int) int {
 	return n
 }
 
-// countCharacters counts those of valid UTF-8, eight bytes at a time: all bytes
-// but those that continue a character (10xxxxxx).
-func countCharacters(p []byte) int64 {
-	const ones = 0x0101010101010101
-	count := len(p)
-	for ; len(p) >= 8; p = p[8:] {
-		word := binary.NativeEndian.Uint64(p)
-		count -= bits.OnesCount64(word >> 7 &^ (word >> 6) & ones)
-	}
-	for _, b := range p {
-		if b&0xC0 == 0x80 {
-			count--
-		}
-	}
-	return int64(count)
-}
+func countCharacters(p []byte) int64 { return int64(utf8.RuneCount(p)) }

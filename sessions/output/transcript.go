@@ -3,9 +3,9 @@ package output
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"understudy/internal/screen"
@@ -18,17 +18,17 @@ type Transcript struct {
 	marks    [2]screen.Splitter
 	decoders [2]decoder
 	spools   [2]spool
-	shown    []Figure   // all of them, without previews
-	keeps    []Artifact // the same, without images
-	fresh    *pieces    // what nobody has taken yet
-	between  string     // what was printed since the execution before
-	told     bool       // that was taken
-	recent   []byte     // the end of what was printed, for who watches
-	all      *pieces    // what a Recorder is to get; nil without one
+	fresh    *printed // what nobody has taken yet
+	all      *printed // what the record gets; nil once it has it
+	between  string   // what was printed since the execution before
+	told     bool     // that was taken
+	pages    [2]atomic.Pointer[place]
+
+	shown    []exhibit
 	images   *ImageRoom // that of the session
 	previews int        // bytes of images that nobody has taken yet
 	said     int        // bytes of what is said of figures and artifacts
-	untold   int        // figures and artifacts past maxShown or maxSaid
+	unshown  int        // figures and artifacts past maxShown or maxSaid
 
 	printLimit int64 // bytes of both streams; 0 is none
 	bytes      int64 // printed so far
@@ -42,18 +42,14 @@ type Options struct {
 	SpoolAfter int   // bytes that a stream may print before it gets a file
 	SpoolLimit int64 // bytes of each stream in its file
 	PrintLimit int64 // bytes of both streams before Overflow is called; 0 is no limit
-	// Record has all output kept for Recorded, whoever takes it before.
-	Record bool
 	// Images is the room for images that nobody has taken yet. It must be set.
 	Images *ImageRoom
 }
 
-// pieces are an execution's output and figures, or those since the last take.
-type pieces struct {
-	streams   [2]buffer
-	both      buffer // in order of arrival, with marks
-	figures   []Figure
-	artifacts []Artifact
+// printed is an execution's output, or that since the last take.
+type printed struct {
+	streams [2]buffer
+	both    buffer // in order of arrival, with marks
 }
 
 // Excerpt is what a Transcript hands out.
@@ -73,9 +69,9 @@ type Excerpt struct {
 func (x *Excerpt) Interleaved() []string { return interleaved(x.Pieces) }
 
 const (
-	// recentBytes is how much of the end of the output there is for who watches.
-	recentBytes = 1 << 10
-	// maxShown is how many figures, and how many artifacts, of one execution are told of.
+	// lastBytes is how much of the end of the output is searched for its last line.
+	lastBytes = 1 << 10
+	// maxShown is how many figures and artifacts of one execution are told of.
 	maxShown = 1000
 	// maxSaid is how many bytes what is said of them may have: names, titles, paths.
 	maxSaid = 1 << 20
@@ -84,12 +80,11 @@ const (
 // NewTranscript returns one that puts the whole of a long stream into a file below dir.
 func NewTranscript(dir string, o Options) *Transcript {
 	limit := o.half()
-	t := &Transcript{fresh: newPieces(limit), printLimit: o.PrintLimit, images: o.Images}
-	if o.Record {
-		t.all = newPieces(limit)
-	}
+	t := &Transcript{fresh: newPrinted(limit), all: newPrinted(limit), printLimit: o.PrintLimit, images: o.Images}
+	// What is cut from memory is in a file by then, though a byte may become a character of three.
+	after := min(o.SpoolAfter, limit/utf8.UTFMax)
 	for stream := range t.spools {
-		t.spools[stream] = spool{path: filepath.Join(dir, Stream(stream).String()), after: o.SpoolAfter, limit: o.SpoolLimit}
+		t.spools[stream] = spool{path: filepath.Join(dir, Stream(stream).String()), after: after, limit: o.SpoolLimit}
 	}
 	return t
 }
@@ -97,17 +92,17 @@ func NewTranscript(dir string, o Options) *Transcript {
 // half is how many bytes are kept of a head, and of a tail.
 func (o Options) half() int { return max(o.Limit/2, utf8.UTFMax) }
 
-func newPieces(limit int) *pieces {
-	return &pieces{streams: [2]buffer{{limit: limit}, {limit: limit}}, both: buffer{limit: limit}}
+func newPrinted(limit int) *printed {
+	return &printed{streams: [2]buffer{{limit: limit}, {limit: limit}}, both: buffer{limit: limit}}
 }
 
-// excerpt returns what p holds, as a record has it.
-func (p *pieces) excerpt() Excerpt {
-	var x Excerpt
+// excerpt returns what p holds, and where the whole of a long stream is.
+func (t *Transcript) excerpt(p *printed) Excerpt {
+	x := Excerpt{Pieces: p.both.pieces()}
 	for stream := range p.streams {
 		x.Text[stream], x.Truncated[stream] = p.streams[stream].text()
+		t.spools[stream].locate(&x)
 	}
-	x.Pieces, x.Figures, x.Artifacts = p.both.pieces(), p.figures, p.artifacts
 	return x
 }
 
@@ -172,12 +167,8 @@ func interleave(pieces []Piece, limit int) string {
 // append takes text, or a mark: what display() and clear_output() say of the text, which
 // only who shows the text gets.
 func (t *Transcript) append(stream Stream, p []byte, mark bool) {
-	t.recent = append(t.recent, p[max(0, len(p)-recentBytes):]...)
-	if excess := len(t.recent) - recentBytes; excess > 0 {
-		t.recent = append(t.recent[:0], t.recent[excess:]...)
-	}
-	for _, kept := range []*pieces{t.fresh, t.all} {
-		if kept == nil {
+	for _, kept := range []*printed{t.fresh, t.all} {
+		if kept == nil { // it is recorded
 			continue
 		}
 		kept.both.write(stream, p)
@@ -204,13 +195,12 @@ func (t *Transcript) Finish() {
 func (t *Transcript) Take() Excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x := t.located(t.fresh.excerpt())
-	t.fresh = newPieces(t.fresh.both.limit)
-	t.images.give(t.previews)
-	t.previews = 0
-	if t.untold > 0 {
-		x.Notes = append(x.Notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d, in %d MiB", t.untold, maxShown, maxSaid>>20))
-		t.untold = 0
+	x := t.excerpt(t.fresh)
+	t.fresh = newPrinted(t.fresh.both.limit)
+	x.Figures, x.Artifacts = t.takeShown()
+	if t.unshown > 0 {
+		x.Notes = append(x.Notes, fmt.Sprintf("%d more figures or artifacts are files only: a run tells of %d, in %d MiB", t.unshown, maxShown, maxSaid>>20))
+		t.unshown = 0
 	}
 	if !t.told {
 		x.Between, t.told = t.between, true
@@ -223,8 +213,9 @@ func (t *Transcript) Take() Excerpt {
 func (t *Transcript) Recorded() Excerpt {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	x := t.located(t.all.excerpt())
+	x := t.excerpt(t.all)
 	x.Between = t.between
+	x.Figures, x.Artifacts = t.allShown()
 	return x
 }
 
@@ -243,12 +234,10 @@ type Inventory struct {
 func (t *Transcript) Inventory() (i Inventory) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for stream := range t.spools {
-		s := &t.spools[stream]
-		i.Printed[stream] = s.size + int64(len(s.start))
-		i.Long[stream] = s.file != nil
+	for stream, s := range t.spools {
+		i.Printed[stream], i.Long[stream] = s.size, s.file != nil
 	}
-	i.Figures, i.Artifacts = slices.Clone(t.shown), slices.Clone(t.keeps)
+	i.Figures, i.Artifacts = t.allShown()
 	return i
 }
 
@@ -256,60 +245,39 @@ func (t *Transcript) Inventory() (i Inventory) {
 func (t *Transcript) Held() (memory int, spooled int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for stream := range t.spools {
-		memory += len(t.spools[stream].start)
-		spooled += t.spools[stream].size
+	for _, s := range t.spools {
+		memory += len(s.start)
+		if s.file != nil {
+			spooled += s.size
+		}
 	}
 	return memory + t.said, spooled
 }
 
 // Printed returns the whole of both streams. What is long, and what was cut from
 // memory, is in a file then.
-func (t *Transcript) Printed() (all [2]Printed) {
+func (t *Transcript) Printed() [2]Printed {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for stream := range t.spools {
-		s := &t.spools[stream]
-		all[stream] = Printed{Text: s.start, Size: s.size + int64(len(s.start)), Lost: s.lost}
-		if s.file != nil {
-			all[stream].Path = s.path
-		}
-	}
-	return all
+	return [2]Printed{t.spools[Stdout].printed(), t.spools[Stderr].printed()}
 }
 
-// located adds to x where the whole of a long stream is.
-func (t *Transcript) located(x Excerpt) Excerpt {
-	for stream := range t.spools {
-		if s := &t.spools[stream]; x.Truncated[stream] > 0 || s.file != nil {
-			s.locate(&x)
-		}
-	}
-	return x
-}
-
-// Close lets go of the spool files; they stay on disk, and what is short stays
-// in memory. What was cut from memory is written to a file first.
+// Close lets go of the spool files; they stay on disk, and what is short stays in memory.
 func (t *Transcript) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for stream := range t.spools {
-		if t.fresh.streams[stream].dropped > 0 {
-			t.spools[stream].materialize()
+	for _, s := range t.spools {
+		if s.file != nil {
+			_ = s.file.Close() // every write was checked; nothing is buffered
 		}
-		t.spools[stream].close()
 	}
-	t.all = nil // it is recorded
+	t.all = nil
 }
 
 // LastLine returns the last line that isn't blank, cut to 200 characters.
 func (t *Transcript) LastLine() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	text := strings.TrimRight(screen.Text(t.ending(recentBytes)), " \t\n")
-	if i := strings.LastIndexByte(text, '\n'); i >= 0 {
-		text = text[i+1:]
-	}
+	text := strings.TrimRight(screen.Text(t.ending(lastBytes)), " \t\n")
+	text = text[strings.LastIndexByte(text, '\n')+1:]
 	if runes := []rune(text); len(runes) > 200 {
 		text = string(runes[:200]) + "…"
 	}
@@ -317,18 +285,15 @@ func (t *Transcript) LastLine() string {
 }
 
 // SoFar returns what was printed, of both streams in order: all of it if it fits into
-// room, else its last whole lines behind a Marker.
-func (t *Transcript) SoFar(room int) string {
+// room, else its last whole lines behind a Marker; "" once it is recorded.
+func (t *Transcript) SoFar(room int) string { return screen.Unmarked(t.ending(room)) }
+
+func (t *Transcript) ending(room int) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.all == nil { // without a record nobody needs more
-		return screen.Unmarked(t.ending(room))
+	if t.all == nil {
+		return ""
 	}
 	marker, text := t.all.both.ending(room)
-	return marker + screen.Unmarked(text)
-}
-
-// ending returns at most room bytes of what is recent, from a character on.
-func (t *Transcript) ending(room int) string {
-	return string(t.recent[runeStart(t.recent, max(0, len(t.recent)-room)):])
+	return marker + text
 }

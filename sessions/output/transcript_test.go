@@ -2,8 +2,10 @@ package output
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -215,7 +217,7 @@ func TestTranscriptTellsOfSoManyFigures(t *testing.T) {
 		tr.Artifact(Artifact{Name: fmt.Sprint(i)})
 	}
 	x := tr.Take()
-	if len(x.Figures) != maxShown || len(x.Artifacts) != maxShown || !slices.ContainsFunc(x.Notes, func(note string) bool { return strings.HasPrefix(note, "10 more figures or artifacts") }) {
+	if len(x.Figures)+len(x.Artifacts) != maxShown || !slices.ContainsFunc(x.Notes, func(note string) bool { return strings.HasPrefix(note, "1010 more figures or artifacts") }) {
 		t.Errorf("%d figures, %d artifacts, %q", len(x.Figures), len(x.Artifacts), x.Notes)
 	}
 	if x = tr.Take(); len(x.Notes) > 0 {
@@ -275,7 +277,7 @@ func TestOutputSoFar(t *testing.T) {
 		{"a line more than fits", 1000, 29, Marker(20) + line("c") + line("d")},
 		{"the middle is gone", 10, 100, Marker(30) + line("d")},
 	} {
-		tr := NewTranscript(t.TempDir(), Options{Limit: 2 * test.keep, Record: true, Images: AllImages().ForOne()})
+		tr := NewTranscript(t.TempDir(), Options{Limit: 2 * test.keep, Images: AllImages().ForOne()})
 		for i, c := range []string{"a", "b", "c", "d"} {
 			tr.append(Stream(i%2), []byte(line(c)), false)
 			tr.Take() // what an answer has is not gone
@@ -283,6 +285,17 @@ func TestOutputSoFar(t *testing.T) {
 		if got := tr.SoFar(test.room); got != test.want {
 			t.Errorf("%s: %q, not %q", test.what, got, test.want)
 		}
+	}
+}
+
+// TestWhatCodePutsInPlaceOfAnOutputIsNotOpened: a link may lead to a pipe or a device.
+func TestWhatCodePutsInPlaceOfAnOutputIsNotOpened(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "stdout")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openRegular(link); !errors.Is(err, ErrChanged) {
+		t.Errorf("it was followed: %v", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -37,10 +38,8 @@ type Options struct {
 
 	// What follows the tools fill in with what they know.
 
-	// Client names the caller of a request; nil means that all are one client.
+	// Client names the caller of a request.
 	Client func(context.Context) sessions.Client
-	// Brief knows the size of an execution's output; nil: nobody does.
-	Brief func(client sessions.Client, id string, number int) (sessions.Brief, error)
 	// Trials says that programs read experiments, Search how those go on.
 	Trials bool
 	Search sessions.Search
@@ -55,24 +54,9 @@ type Renderer struct {
 
 // New returns a Renderer.
 func New(o Options) *Renderer {
-	o.Figures = OrDefault(o.Figures, FiguresContent)
-	o.StructuredContent = OrDefault(o.StructuredContent, StructuredAuto)
-	if o.Client == nil {
-		o.Client = func(context.Context) sessions.Client { return "client" }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.Figures = cmp.Or(o.Figures, FiguresContent)
+	o.StructuredContent = cmp.Or(o.StructuredContent, StructuredAuto)
 	return &Renderer{Options: o}
-}
-
-// OrDefault is the value, or the other one where it is zero.
-func OrDefault[T comparable](value, otherwise T) T {
-	var zero T
-	if value == zero {
-		return otherwise
-	}
-	return value
 }
 
 // Envelope is what a message needs, in bytes, beside the contents of its answer.
@@ -107,7 +91,14 @@ func (b *Renderer) Answer(ctx context.Context, request mcp.CallToolRequest, resu
 	v.fitBytes(left)
 	shown := exhibits(result)
 	if len(shown) > 0 {
-		v.pictures = b.pictures(f.Side, shown, room(v, shown, left), b.copies(record))
+		copies := 1 // of each picture in the answer
+		switch {
+		case b.Figures == FiguresNone:
+			copies = 0
+		case b.Figures == FiguresInline && record != nil:
+			copies = 2
+		}
+		v.pictures = b.pictures(f.Side, shown, room(v, shown, left), copies)
 		v.fitBytes(left) // it now says which are not shown
 	}
 
@@ -117,7 +108,7 @@ func (b *Renderer) Answer(ctx context.Context, request mcp.CallToolRequest, resu
 			answer.Content = append(answer.Content, p.content(i, shown[i]))
 		}
 	}
-	answer.Content = append(answer.Content, b.links(ctx, v)...)
+	answer.Content = append(answer.Content, v.links(ctx)...)
 	if record != nil && b.Figures == FiguresInline && len(shown) > 0 {
 		record.Base64URI = dataURIs(v.pictures)
 		if again, err := json.Marshal(record); err == nil {
@@ -137,18 +128,6 @@ func room(v view, shown []sessions.Figure, left int) int {
 		lines += 100 + len(figure.URI)
 	}
 	return left - Size(v.text()) - lines
-}
-
-// copies is how many times a picture travels in an answer.
-func (b *Renderer) copies(record *sessions.Result) int {
-	switch {
-	case b.Figures == FiguresNone:
-		return 0
-	case b.Figures == FiguresInline && record != nil:
-		return 2
-	default:
-		return 1
-	}
 }
 
 // dataURIs are the pictures as base64_uri has them.

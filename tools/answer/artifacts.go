@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -11,10 +12,8 @@ import (
 	"understudy/tools/resources/uri"
 )
 
-const (
-	// leastPreview is how many characters a preview can hardly do with less than.
-	leastPreview = 60
-)
+// leastPreview is how many characters a preview can hardly do with less than.
+const leastPreview = 60
 
 // exhibits are what an answer shows as images: the figures, then those artifacts
 // that can be seen, as figures.
@@ -30,43 +29,27 @@ func exhibits(r *sessions.Result) []sessions.Figure {
 
 // shown tells of the figures and the artifacts, in a quarter of the budget.
 func (v view) shown() string {
-	figures, heads := v.figureLines(), v.artifactHeads()
-	needs := len(heads) // bytes, so no less than characters
-	for i, head := range heads {
-		needs += len(head) + len(v.Artifacts[i].Preview)
-	}
-	shares := share(v.budget/4, utf8.RuneCountInString(figures), 2*needs)
-	figures, _ = Cut(figures, shares[0], 0)
-	return Sections(figures, v.artifactLines(heads, shares[1]))
+	room := v.budget / 4
+	figures, _ := Cut(v.figureLines(), room*2/3, 0)
+	return Sections(figures, v.artifactLines(room-utf8.RuneCountInString(figures)))
 }
 
-// artifactLines shows what is in the artifacts as far as there is room beside the
-// lines that name them. Where not even those fit, the last are counted.
-func (v view) artifactLines(heads []string, room int) string {
-	fit, left := fitting(heads, room)
-	if fit < len(heads) {
-		const more = "[artifact] %d more are in the record: %s"
-		record := uri.OfExecution(v.InterpreterID, v.Execution)
-		fit, _ = fitting(heads, room-len(more)-len(record))
-		return Sections(append(heads[:fit:fit], fmt.Sprintf(more, len(heads)-fit, record))...)
-	}
-	for i, preview := range v.previews(left) {
-		heads[i] = Sections(heads[i], preview)
-	}
-	return Sections(heads...)
-}
-
-// fitting is how many lines fit into room characters, and how many are left then.
-func fitting(lines []string, room int) (fit, left int) {
-	for _, line := range lines {
-		size := utf8.RuneCountInString(line) + 1
-		if size > room {
-			break
+// artifactLines names the artifacts and shows what is in them, as far as there is room. Where
+// not even the lines that name them fit, the last are counted.
+func (v view) artifactLines(room int) string {
+	lines := v.artifactHeads()
+	needs := make([]int, len(lines)) // bytes, no fewer than characters
+	for i, line := range lines {
+		others := fmt.Sprintf("[artifact] %d more are in the record: %s", len(lines)-i, uri.OfExecution(v.InterpreterID, v.Execution))
+		if room -= len(line) + 1; room < 0 || room < len(others) && i < len(lines)-1 {
+			return Sections(append(lines[:i:i], others)...)
 		}
-		fit++
-		room -= size
+		needs[i] = 2 * len(v.Artifacts[i].Preview+" ")
 	}
-	return fit, room
+	for i, most := range share(room, needs...) {
+		lines[i] = Sections(lines[i], beginning(v.Artifacts[i].Preview, most))
+	}
+	return Sections(lines...)
 }
 
 // artifactHeads is a line for each artifact.
@@ -74,7 +57,7 @@ func (v view) artifactHeads() []string {
 	heads := make([]string, len(v.Artifacts))
 	seen := len(v.Figures) // how many of the pictures have been passed
 	for i, a := range v.Artifacts {
-		heads[i] = artifactHead(a)
+		heads[i] = fmt.Sprintf("[artifact] %s (%s, %s): %s", Clip(a.Name, longestName), a.Kind, humanize.Bytes(uint64(max(0, a.Size))), cmp.Or(a.URI, a.Path))
 		if a.Image == nil {
 			continue
 		}
@@ -86,50 +69,22 @@ func (v view) artifactHeads() []string {
 	return heads
 }
 
-func artifactHead(a sessions.Artifact) string {
-	where := a.URI
-	if where == "" {
-		where = a.Path
-	}
-	return fmt.Sprintf("[artifact] %s (%s, %s): %s", Clip(a.Name, longestName), a.Kind, humanize.Bytes(uint64(max(0, a.Size))), where)
-}
-
-// previews are those of the artifacts, indented, in room characters; the first
-// lines of each, because tables and texts begin with what matters.
-func (v view) previews(room int) []string {
-	previews, needs := make([]string, len(v.Artifacts)), make([]int, len(v.Artifacts))
-	for i, a := range v.Artifacts {
-		if a.Preview != "" {
-			previews[i] = "  " + strings.ReplaceAll(strings.TrimRight(a.Preview, "\n"), "\n", "\n  ")
-			needs[i] = utf8.RuneCountInString(previews[i])
-		}
-	}
-	for i, most := range share(room, needs...) {
-		if needs[i] > most {
-			previews[i] = beginning(previews[i], most)
-		}
-	}
-	return previews
-}
-
-// beginning is what fits of a preview, in whole lines where there are some.
+// beginning is what fits of a preview, indented, in whole lines where there are some: tables
+// and texts begin with what matters.
 func beginning(preview string, most int) string {
-	if most < leastPreview {
+	if preview == "" {
 		return ""
 	}
-	short := First(preview, most-len("\n  …"))
+	preview = "  " + strings.ReplaceAll(strings.TrimRight(preview, "\n"), "\n", "\n  ")
+	short := First(preview, most)
+	switch {
+	case len(short) == len(preview):
+		return preview
+	case most < leastPreview:
+		return ""
+	}
 	if i := strings.LastIndexByte(short, '\n'); i > 0 {
 		return short[:i] + "\n  …"
 	}
 	return short + "…"
-}
-
-// artifactLinks points to the artifacts of an answer.
-func (v view) artifactLinks() (links []linked) {
-	for _, a := range v.Artifacts {
-		if a.URI != "" {
-			links = append(links, linked{uri: a.URI, name: Clip(a.Name, 120), mimeType: a.MIMEType, size: &a.Size})
-		}
-	}
-	return links
 }

@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ type Profile struct {
 	Exact  bool
 	// Text is how many characters of text an answer has, Side the longest side of a picture
 	// in pixels, Bytes how large a whole answer is as it travels: what the operator chose, or
-	// else the same for all.
+	// else the same for all. The table has none.
 	Text, Side, Bytes int
 	// Patience is how long the impatient ones among such clients are kept waiting for
 	// an answer; 0: all wait as long as the operator chose. See patience in package tools.
@@ -132,22 +133,16 @@ var profiles = []Profile{
 
 // Profiles returns the table of clients for the documentation. The last entry is
 // for all clients that no other one names.
-func Profiles() []Profile {
-	all := slices.Clone(profiles)
-	for i := range all {
-		all[i].Text, all[i].Side, all[i].Bytes = usualText, usualSide, usualBytes
-	}
-	return all
-}
+func Profiles() []Profile { return slices.Clone(profiles) }
 
 // SmallestText is the smallest text budget that a client may get, in
 // characters; chosen is the operator's, 0 for the usual. What exceeds it may
 // be cut from an answer and must be kept elsewhere.
-func SmallestText(chosen int) int { return OrDefault(max(chosen, 0), usualText) }
+func SmallestText(chosen int) int { return cmp.Or(max(chosen, 0), usualText) }
 
 // LargestSide is the longest side in pixels that a client's pictures may have;
 // chosen is the operator's, 0 for the usual.
-func LargestSide(chosen int) int { return OrDefault(max(chosen, 0), usualSide) }
+func LargestSide(chosen int) int { return cmp.Or(max(chosen, 0), usualSide) }
 
 // profileOf is the entry for a client of the given name.
 func profileOf(name string) Profile {
@@ -164,9 +159,9 @@ func profileOf(name string) Profile {
 
 // chosen fills in what the operator chose.
 func (b *Renderer) chosen(f Profile) Profile {
-	f.Text = OrDefault(b.TextBudget, usualText)
-	f.Side = OrDefault(b.ImageMaxSide, usualSide)
-	f.Bytes = min(OrDefault(b.ImageBudget, usualBytes), MostBytes)
+	f.Text = cmp.Or(b.TextBudget, usualText)
+	f.Side = cmp.Or(b.ImageMaxSide, usualSide)
+	f.Bytes = min(cmp.Or(b.ImageBudget, usualBytes), MostBytes)
 	switch b.StructuredContent {
 	case StructuredAlways:
 		f.Record = true

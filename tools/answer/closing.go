@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -36,11 +37,14 @@ func (v view) figureLines() string {
 			unseen = append(unseen, uri.FileName(figure.Path))
 			continue
 		}
-		path := figure.Path
+		path, title := figure.Path, plainTitle(figure)
 		if i > 0 {
 			path = uri.FileName(path)
 		}
-		line := fmt.Sprintf("[figure %d] %s%d×%d %s", i+1, titlePrefix(figure), figure.Width, figure.Height, path)
+		if title != "" {
+			title += " — "
+		}
+		line := fmt.Sprintf("[figure %d] %s%d×%d %s", i+1, title, figure.Width, figure.Height, path)
 		if len(figure.Names) > 0 {
 			line += "; the code saved it as " + strings.Join(figure.Names, ", ")
 		}
@@ -58,24 +62,12 @@ func (v view) figureLines() string {
 	return strings.Join(lines, "\n")
 }
 
-func titlePrefix(figure sessions.Figure) string {
-	if title := plainTitle(figure); title != "" {
-		return title + " — "
-	}
-	return ""
-}
-
 // plainTitle is a figure's title on one line.
-func plainTitle(figure sessions.Figure) string {
-	return Clip(strings.Join(strings.Fields(figure.Title), " "), 120)
-}
+func plainTitle(figure sessions.Figure) string { return Clip(OneLine(figure.Title), 120) }
 
 // FigureTitle is a figure's title on one line, or its number.
 func FigureTitle(i int, figure sessions.Figure) string {
-	if title := plainTitle(figure); title != "" {
-		return title
-	}
-	return fmt.Sprintf("Figure %d", i+1)
+	return cmp.Or(plainTitle(figure), fmt.Sprintf("Figure %d", i+1))
 }
 
 // variableLine names the variables that changed, but for those that the code plainly
@@ -157,13 +149,9 @@ func (v view) closing() string {
 	return "[" + strings.Join(parts, ", ") + "]"
 }
 
-// shortSpan writes how long something took in few tokens.
+// shortSpan writes in few tokens how long something took that took a second or more.
 func shortSpan(d time.Duration) string {
 	switch {
-	case d < time.Millisecond:
-		return "<1 ms"
-	case d < time.Second:
-		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < 10*time.Second:
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	case d < time.Hour:

@@ -15,27 +15,20 @@ import (
 // sessions has put into the text already: the two become one. It returns the
 // number of characters that it dropped itself.
 func Cut(text string, limit int, earlier int64) (string, int64) {
-	head, tail, marked := text, text, false
-	if earlier > 0 {
-		head, tail, marked = strings.Cut(text, output.Marker(earlier))
-	}
-	if !marked {
-		earlier = 0
-	}
-	if utf8.RuneCountInString(text) <= limit {
+	total := utf8.RuneCountInString(text)
+	if total <= limit {
 		return text, 0
 	}
-	limit = max(0, limit-len(output.Marker(int64(len(text))+earlier)))
-	if !marked {
-		total := utf8.RuneCountInString(text)
-		head, tail = First(text, limit-limit/2), last(text, limit/2)
-		dropped := int64(total - utf8.RuneCountInString(head) - utf8.RuneCountInString(tail))
-		return head + output.Marker(dropped) + tail, dropped
+	head, tail, marked := strings.Cut(text, output.Marker(earlier))
+	if earlier == 0 || !marked {
+		head, earlier = First(text, total-total/2), 0
+		tail = text[len(head):]
 	}
+	limit = max(0, limit-len(output.Marker(int64(len(text))+earlier)))
 	heads, tails := utf8.RuneCountInString(head), utf8.RuneCountInString(tail)
-	shares := share(limit, heads, tails)
-	dropped := int64(heads - shares[0] + tails - shares[1])
-	return First(head, shares[0]) + output.Marker(earlier+dropped) + last(tail, shares[1]), dropped
+	shares := share(limit, tails, heads)
+	dropped := int64(tails - shares[0] + heads - shares[1])
+	return First(head, shares[1]) + output.Marker(earlier+dropped) + last(tail, shares[0]), dropped
 }
 
 // CutBytes is Cut for a text that must also travel in at most size bytes:

@@ -2,11 +2,13 @@ package answer
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"image"
 	"image/color"
 	"image/draw"
 	"image/png"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -74,7 +76,10 @@ func inFull(figures []sessions.Figure) []sessions.Figure {
 	return figures
 }
 
-func box(o Options) *Renderer { return New(o) }
+func box(o Options) *Renderer {
+	o.Client, o.Logger = func(context.Context) sessions.Client { return "client" }, slog.New(slog.DiscardHandler)
+	return New(o)
+}
 
 func TestPictures(t *testing.T) {
 	small, large, noise := plot(t, 100, 80), plot(t, 800, 600), photo(t, 300, 240)
@@ -201,14 +206,5 @@ func checkPictures(t *testing.T, answer *mcp.CallToolResult, result *sessions.Re
 		t.Errorf("%d shown and %d missing of %d", shown, missing, len(result.Figures))
 	case figures == FiguresInline && uris != shown, figures == FiguresContent && uris != 0:
 		t.Errorf("%d URIs for %d pictures", uris, shown)
-	}
-}
-
-func BenchmarkShrink(b *testing.B) {
-	large := plot(b, 1568, 1200)
-	for b.Loop() {
-		if _, err := shrink(large, len(large)/2, 1568); err != nil {
-			b.Fatal(err)
-		}
 	}
 }

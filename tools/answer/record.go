@@ -11,9 +11,9 @@ import (
 const (
 	// shedSlack is what the notes on the last steps may add after the measuring.
 	shedSlack = 2000
-	// shownFrames, shownFigures and someArtifacts are how many of a deep stack, and of very
-	// many figures and artifacts, an oversized record keeps.
-	shownFrames, shownFigures, someArtifacts = 20, 100, 100
+	// How many of a deep stack, and of very many figures, artifacts and notes, an oversized
+	// record keeps.
+	shownFrames, shownFigures, someArtifacts, shownNotes = 20, 100, 100, 6
 )
 
 // record returns the result as programs get it, and how it travels: within the same budgets
@@ -44,12 +44,11 @@ func (b *Renderer) record(f Profile, result *sessions.Result, advice []string) (
 }
 
 // cutStreams keeps so many characters of each stream, and counts what it drops.
-func cutStreams(r *sessions.Result, stdout, stderr int) (dropped int64) {
+func cutStreams(r *sessions.Result, stdout, stderr int) {
 	var out, err int64
 	r.Stdout, out = Cut(r.Stdout, stdout, r.StdoutTruncated)
 	r.Stderr, err = Cut(r.Stderr, stderr, r.StderrTruncated)
 	r.StdoutTruncated, r.StderrTruncated = r.StdoutTruncated+out, r.StderrTruncated+err
-	return out + err
 }
 
 // termOut is the output once more, in order of arrival, with the traceback, for programs
@@ -59,8 +58,12 @@ func (b *Renderer) termOut(f Profile, r *sessions.Result) []string {
 	if !b.Trials && b.StructuredContent != StructuredAlways {
 		return nil
 	}
+	var gap int64 // how much of both streams sessions has left out
+	for _, p := range r.Pieces {
+		gap += p.Gap
+	}
 	lines := append([]string{}, r.TermOut...)
-	if text, dropped := Cut(strings.Join(lines, ""), f.Text, gap(r)); dropped > 0 {
+	if text, dropped := Cut(strings.Join(lines, ""), f.Text, gap); dropped > 0 {
 		lines = []string{text}
 	}
 	lines = r.Terminal(lines)
@@ -68,14 +71,6 @@ func (b *Renderer) termOut(f Profile, r *sessions.Result) []string {
 		lines = append(lines, r.TimeLine())
 	}
 	return lines
-}
-
-// gap is how much of both streams sessions has left out of term_out.
-func gap(r *sessions.Result) (n int64) {
-	for _, p := range r.Pieces {
-		n += p.Gap
-	}
-	return n
 }
 
 // NoNulls fills in what the schema says is an array.
@@ -87,94 +82,65 @@ func NoNulls(r *sessions.Result) {
 	}
 }
 
-// sheddings are the steps that make an oversized record smaller, what a reader can best do
-// without first. Each reports whether there was anything to drop.
-var sheddings = []struct {
-	what string
-	drop func(r *sessions.Result, limit int) bool
-}{
-	{"the arguments of the exception", func(r *sessions.Result, _ int) bool {
-		if r.ExcInfo == nil || len(r.ExcInfo.Args) == 0 {
-			return false
-		}
-		r.ExcInfo = &sessions.ExceptionInfo{
-			Args: []json.RawMessage{},
-			Name: Clip(r.ExcInfo.Name, 200), Msg: Clip(r.ExcInfo.Msg, 2000), Obj: Clip(r.ExcInfo.Obj, 200),
-		}
-		return true
-	}},
-	{"all but the innermost frames of the stack", func(r *sessions.Result, _ int) bool {
-		return keepLast(&r.ExcStack, shownFrames)
-	}},
-	{"the output in order of arrival", func(r *sessions.Result, _ int) bool {
-		return keepLast(&r.TermOut, 1) // the line that says how long it took
-	}},
-	{"the names of the variables that changed", func(r *sessions.Result, _ int) bool {
-		had := r.Variables != nil
-		r.Variables = nil
-		return had
-	}},
-	{"most of the previews of artifacts", func(r *sessions.Result, _ int) bool {
-		r.Artifacts = slices.Clone(r.Artifacts[:min(someArtifacts, len(r.Artifacts))])
-		for i := range r.Artifacts {
-			r.Artifacts[i].Preview = Clip(r.Artifacts[i].Preview, 200)
-		}
-		return len(r.Artifacts) > 0
-	}},
-	{"the middle of the result, which is now text", func(r *sessions.Result, limit int) bool {
-		text, dropped := Cut(string(r.Result), limit/8, 0)
-		encoded, err := json.Marshal(text)
-		if dropped == 0 || err != nil {
-			return false
-		}
-		r.Result, r.ResultEncoding = encoded, "repr"
-		return true
-	}},
-	{"most of the notes", func(r *sessions.Result, _ int) bool {
-		r.Notes = r.Notes[:min(len(r.Notes), 5)]
-		for i, note := range r.Notes {
-			r.Notes[i] = Clip(note, 500)
-		}
-		return len(r.Notes) > 0
-	}},
-	{"all but the first figures", func(r *sessions.Result, _ int) bool {
-		excess := len(r.Figures) > shownFigures
-		r.Figures = r.Figures[:min(shownFigures, len(r.Figures))]
-		r.FigStoragePath = r.FigStoragePath[:min(shownFigures, len(r.FigStoragePath))]
-		return excess
-	}},
-	{"most of the output and of the words", func(r *sessions.Result, limit int) bool {
-		dropped := cutStreams(r, limit/20, limit/20)
-		r.Traceback, _ = Cut(r.Traceback, limit/20, 0)
-		r.RestartReason, _ = Cut(r.RestartReason, limit/20, 0)
-		r.ExcStack = slices.Clone(r.ExcStack)
-		for i, frame := range r.ExcStack {
-			r.ExcStack[i].Text, r.ExcStack[i].File = Clip(frame.Text, 500), Clip(frame.File, 500)
-			r.ExcStack[i].Function = Clip(frame.Function, longestName)
-		}
-		return dropped > 0
-	}},
-}
-
-// keepLast leaves the last items of a list, and reports whether there were more.
-func keepLast[T any](all *[]T, most int) bool {
-	excess := len(*all) - most
-	*all = (*all)[max(0, excess):]
-	return excess > 0
-}
-
 // Shed makes a record smaller than limit bytes, as far as it can, and notes what it
 // dropped. It returns the record as it travels, encoded once where it is small; nil when it
 // can't be encoded.
 func Shed(r *sessions.Result, limit int) (encoded json.RawMessage, err error) {
-	r.Notes = slices.Clone(r.Notes)
-	for _, step := range sheddings {
+	for _, step := range []struct {
+		what string
+		drop func(r *sessions.Result, limit int) (dropped bool)
+	}{
+		{"most of a long result, which is now text", cutValue},
+		{"arguments of the exception, outer frames, names of variables and most of all that is long or many", dropDetails},
+	} {
 		if encoded, err = json.Marshal(r); err != nil || len(encoded) <= limit {
 			return encoded, err
 		}
 		if step.drop(r, limit) {
-			r.Notes = append(r.Notes, "left out here to keep the record small: "+step.what)
+			r.Notes = append(slices.Clone(r.Notes), "left out here to keep the record small: "+step.what)
 		}
 	}
 	return json.Marshal(r)
+}
+
+// cutValue makes a text of a value that takes an eighth of a record or more.
+func cutValue(r *sessions.Result, limit int) (dropped bool) {
+	text, left := Cut(string(r.Result), limit/8, 0)
+	if encoded, err := json.Marshal(text); err == nil && left > 0 {
+		r.Result, r.ResultEncoding = encoded, "repr"
+		return true
+	}
+	return false
+}
+
+// dropDetails keeps of everything what a reader can least do without. Slices are copied
+// before they are written to: others hold the result too.
+func dropDetails(r *sessions.Result, limit int) (dropped bool) {
+	if r.ExcInfo != nil {
+		r.ExcInfo = &sessions.ExceptionInfo{
+			Args: []json.RawMessage{},
+			Name: Clip(r.ExcInfo.Name, longestName), Msg: Clip(r.ExcInfo.Msg, 2000), Obj: Clip(r.ExcInfo.Obj, longestName),
+		}
+	}
+	r.ExcStack = slices.Clone(r.ExcStack[max(0, len(r.ExcStack)-shownFrames):])
+	for i, frame := range r.ExcStack {
+		frame.File, frame.Function, frame.Text = Clip(frame.File, 500), Clip(frame.Function, longestName), Clip(frame.Text, 500)
+		r.ExcStack[i] = frame
+	}
+	r.TermOut = r.TermOut[max(0, len(r.TermOut)-1):] // the line that says how long it took
+	r.Variables = nil
+	r.Artifacts = slices.Clone(r.Artifacts[:min(someArtifacts, len(r.Artifacts))])
+	for i := range r.Artifacts {
+		r.Artifacts[i].Preview = Clip(r.Artifacts[i].Preview, 200)
+	}
+	r.Figures = r.Figures[:min(shownFigures, len(r.Figures))]
+	r.FigStoragePath = r.FigStoragePath[:min(shownFigures, len(r.FigStoragePath))]
+	r.Notes = slices.Clone(r.Notes[:min(shownNotes, len(r.Notes))])
+	for i, note := range r.Notes {
+		r.Notes[i] = Clip(note, 500)
+	}
+	cutStreams(r, limit/20, limit/20)
+	r.Traceback, _ = Cut(r.Traceback, limit/20, 0)
+	r.RestartReason, _ = Cut(r.RestartReason, limit/20, 0)
+	return true // what is too large by none of these is too large for any step
 }

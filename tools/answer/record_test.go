@@ -167,6 +167,17 @@ func TestRecordIsBounded(t *testing.T) {
 	}
 }
 
+// TestWhatIsWholeIsNotCalledLeftOut: a step that drops nothing is not told of.
+func TestWhatIsWholeIsNotCalledLeftOut(t *testing.T) {
+	r := example(func(r *sessions.Result) {
+		r.Result, r.ResultEncoding = json.RawMessage(`[1,2]`), "json"
+		r.Variables = &sessions.VariableDiff{Added: strings.Fields(strings.Repeat("name ", 50_000))}
+	})
+	if _, err := Shed(r, 50_000); err != nil || string(r.Result) != "[1,2]" || strings.Contains(strings.Join(r.Notes, "\n"), "most of a long result") {
+		t.Error(err, string(r.Result), r.Notes)
+	}
+}
+
 // TestSmallRecordIsWhole: nothing is shed without need.
 func TestSmallRecordIsWhole(t *testing.T) {
 	given := example(func(r *sessions.Result) {

@@ -2,8 +2,10 @@ package answer
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -33,7 +35,8 @@ type view struct {
 
 // text is what the model reads.
 func (v view) text() string {
-	tail := Sections(v.failure(), v.noteLines(), v.shown(), v.variableLine(), v.running(), v.handle(), v.trial(), v.failures(), v.closing())
+	notes, _ := Cut(NoteLines(v.Notes), v.budget/8, 0)
+	tail := Sections(v.failure(), notes, v.shown(), v.variableLine(), v.running(), v.handle(), v.trial(), v.failures(), v.closing())
 	labels := 100 + len(v.Heading) // "[stderr]", "[result] …"
 	between := v.between()
 	room := max(0, v.budget-utf8.RuneCountInString(between)-utf8.RuneCountInString(tail)-labels-len(v.Variable)-len(v.typeName()))
@@ -113,7 +116,7 @@ func (v view) valueSection(value string) string {
 func (v view) typeName() string { return Clip(v.ResultType, longestName) }
 
 // failure says in words what went wrong and what is left of the state, with
-// Python's traceback.
+// Python's traceback, and the exit code of a command.
 func (v view) failure() string {
 	trace, _ := Cut(folded(strings.TrimRight(v.Traceback, "\n")), v.budget/2, 0)
 	if trace == "" && v.Status == sessions.StatusError {
@@ -122,15 +125,11 @@ func (v view) failure() string {
 	if trace != "" && v.Status == sessions.StatusError {
 		trace = "[error]\n" + trace
 	}
-	return Sections(v.ending(), v.stateLine(), trace, v.exitLine())
-}
-
-// exitLine tells how a command failed.
-func (v view) exitLine() string {
-	if v.ExitCode == nil || *v.ExitCode == 0 {
-		return ""
+	exit := ""
+	if v.ExitCode != nil && *v.ExitCode != 0 {
+		exit = fmt.Sprintf("[exit code] %d", *v.ExitCode)
 	}
-	return fmt.Sprintf("[exit code] %d", *v.ExitCode)
+	return Sections(v.ending(), v.stateLine(), trace, exit)
 }
 
 // subject is what was run, in a word.
@@ -169,7 +168,8 @@ func (v view) ending() string {
 	return ""
 }
 
-// isLost reports whether the variables are gone, or some of them.
+// isLost reports whether the variables are gone, or some of them. A restart that says
+// nothing of them counts as a loss: no state is claimed that the record doesn't.
 func (v view) isLost() bool {
 	if v.StateRestored == nil {
 		return v.InterpreterRestarted
@@ -177,33 +177,22 @@ func (v view) isLost() bool {
 	return !*v.StateRestored
 }
 
-// stateLine says whether the variables are still there. It claims no state
-// that the record doesn't: a restart that says nothing of it counts as a loss.
+// stateLine says whether the process and the variables are still there.
 func (v view) stateLine() string {
-	lost := v.isLost()
-	reason := Clip(strings.TrimRight(strings.TrimSpace(v.RestartReason), "."), 2000)
-	if reason == "" {
-		reason = "its process ended"
-	}
-	if v.Kind == sessions.RunsCommand {
-		return v.leftByCommand(lost, reason)
-	}
+	reason := cmp.Or(Clip(strings.TrimRight(strings.TrimSpace(v.RestartReason), "."), 2000), "its process ended")
+	stopped := v.Status == sessions.StatusTimeout || v.Status == sessions.StatusInterrupted
 	switch {
-	case v.Undone && v.Status == sessions.StatusCrashed:
-		return "[restarted] The interpreter was restarted: " + reason + ". " + undone
-	case v.Undone:
+	case v.Undone && v.Status != sessions.StatusCrashed && v.Kind != sessions.RunsCommand:
 		return "[state] " + undone
-	case v.RestartedBeforeRun:
-		return v.restartedBefore(lost, reason)
-	case lost && v.InterpreterRestarted && v.StateBefore > 0:
-		return fmt.Sprintf("[restarted] The interpreter was restarted: %s. Its variables are as they were before execution %d; what came later is lost.", reason, v.StateBefore)
-	case lost && v.InterpreterRestarted:
-		return "[restarted] The interpreter was restarted: " + reason + ". All earlier variables, imports and functions are lost; define again what you need."
-	case lost:
-		return "[no interpreter] The interpreter has ended: " + reason + ". Its variables are lost."
+	case v.InterpreterRestarted && v.RestartedBeforeRun && !v.Undone:
+		return "[restarted] The interpreter was restarted before this code ran: " + reason + ". " + v.found() + " What this code did is kept."
 	case v.InterpreterRestarted:
-		return "[restarted] The interpreter was restarted: " + reason + ". Its variables are back as they were before this call."
-	case v.Status == sessions.StatusTimeout || v.Status == sessions.StatusInterrupted:
+		return "[restarted] The interpreter was restarted: " + reason + ". " + v.found()
+	case v.isLost():
+		return "[no interpreter] The interpreter has ended: " + reason + ". " + v.found()
+	case stopped && v.Kind == sessions.RunsCommand:
+		return "[state] Nothing of the command runs any more; files are as it left them."
+	case stopped:
 		return "[state] Variables are kept."
 	}
 	return ""
@@ -212,40 +201,29 @@ func (v view) stateLine() string {
 // undone is said of a run in whose place another state has come since.
 const undone = "What this code did to the variables is gone: the interpreter was restarted, reset or undone since."
 
-// restartedBefore says with what the run began whose interpreter had just been brought
-// back; what it did itself is there, however it ended.
-func (v view) restartedBefore(lost bool, reason string) string {
-	state := "Its variables came back as they were"
+// found says what an interpreter has that was restarted. That of a command has no state but
+// its files.
+func (v view) found() string {
 	switch {
-	case lost && v.StateBefore > 0:
-		state = fmt.Sprintf("Its variables came back as they were before execution %d; what came later is lost", v.StateBefore)
-	case lost:
-		state = "All earlier variables, imports and functions are lost; define again what you need"
+	case v.Kind == sessions.RunsCommand:
+		return "What ran in its background has ended; files are as they were left."
+	case v.Undone:
+		return undone
+	case v.isLost() && v.StateBefore > 0 && v.InterpreterRestarted:
+		return fmt.Sprintf("Its variables are as they were before execution %d; what came later is lost.", v.StateBefore)
+	case v.isLost():
+		return "All earlier variables, imports and functions are lost; define again what you need."
 	}
-	return "[restarted] The interpreter was restarted before this code ran: " + reason + ". " + state + ". What this code did is kept."
+	return "Its variables are back as they were before this call."
 }
 
-// leftByCommand says what is left of the interpreter of a command, which has
-// no state but its files.
-func (v view) leftByCommand(lost bool, reason string) string {
-	switch {
-	case v.InterpreterRestarted:
-		return "[restarted] The interpreter was restarted: " + reason + ". What ran in its background has ended; files are as they were left."
-	case lost:
-		return "[no interpreter] The interpreter has ended: " + reason + "."
-	case v.Status == sessions.StatusTimeout || v.Status == sessions.StatusInterrupted:
-		return "[state] Nothing of the command runs any more; files are as it left them."
+// NoteLines puts what a reader should know one below the other.
+func NoteLines(notes []string) string {
+	lines := make([]string, len(notes))
+	for i, note := range notes {
+		lines[i] = "[note] " + Clip(OneLine(note), 2000)
 	}
-	return ""
-}
-
-func (v view) noteLines() string {
-	lines := make([]string, len(v.Notes))
-	for i, note := range v.Notes {
-		lines[i] = "[note] " + OneLine(note)
-	}
-	text, _ := Cut(strings.Join(lines, "\n"), v.budget/8, 0)
-	return text
+	return strings.Join(lines, "\n")
 }
 
 // running tells how to get the rest.
@@ -280,20 +258,13 @@ func (v view) handle() string {
 	if v.Again {
 		return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q if a later call does not find what this one left.", v.InterpreterID)
 	}
-	if v.Kind == sessions.RunsCommand {
-		return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, in an interpreter of its own.", v.InterpreterID)
-	}
-	return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, with no variables.", v.InterpreterID)
+	return fmt.Sprintf("[interpreter_id] Pass interpreter_id %q from now on: without it every call starts anew, in an interpreter of its own.", v.InterpreterID)
 }
 
 // advice are the lines that say what to do next, or what is left of the state.
-func (v view) advice() (lines []string) {
-	for _, line := range []string{v.ending(), v.stateLine(), v.running(), v.handle()} {
-		if line != "" {
-			lines = append(lines, line)
-		}
-	}
-	return lines
+func (v view) advice() []string {
+	lines := []string{v.ending(), v.stateLine(), v.running(), v.handle()}
+	return slices.DeleteFunc(lines, func(line string) bool { return line == "" })
 }
 
 // failures tells how often it has gone wrong in a row, and when to stop.

@@ -95,6 +95,7 @@ ZeroDivisionError: division by zero
     +------------------------------------
 `,
 		},
+		"a path that ends in nothing": {"  File \"/a/site-packages//\", line 1, in f\nE\n", "  File \"/\", line 1, in f\nE\n"},
 		"of Windows": {
 			"  File \"C:\\Python312\\Lib\\json\\x.py\", line 1, in f\n  File \"<frozen importlib._bootstrap>\", line 2, in g\n  File \"C:\\e\\Lib\\site-packages\\p.py\", line 1, in h\nE\n",
 			"  … 2 frames in json, importlib\n  File \"p.py\", line 1, in h\nE\n",

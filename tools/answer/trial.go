@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -27,15 +28,11 @@ func (v view) trial() string {
 	case t.Steps > 0:
 		number += fmt.Sprintf(" of %d", t.Steps)
 	}
-	return fmt.Sprintf("[trial %s] %s: %s. %s.%s", number, lineageOf(t), outcomeOf(t), bestOf(t), endOf(t))
-}
-
-// endOf says when the trials that were planned are used up.
-func endOf(t *sessions.TrialReport) string {
-	if t.Steps == 0 || t.Number < t.Steps {
-		return ""
+	end := ""
+	if t.Steps > 0 && t.Number >= t.Steps {
+		end = " The planned trials are used up: end with the best one."
 	}
-	return " The planned trials are used up: end with the best one."
+	return fmt.Sprintf("[trial %s] %s: %s. %s.%s", number, lineageOf(t), outcomeOf(t), bestOf(t), end)
 }
 
 // lineageOf says what a trial goes on from.
@@ -57,11 +54,7 @@ func outcomeOf(t *sessions.TrialReport) string {
 	}
 	switch {
 	case t.Buggy:
-		why := strings.TrimRight(Clip(OneLine(t.Why), longestWhy), ".")
-		if why == "" {
-			why = "it failed"
-		}
-		return "buggy, " + why
+		return "buggy, " + cmp.Or(strings.TrimRight(Clip(OneLine(t.Why), longestWhy), "."), "it failed")
 	case measured == "":
 		return "done, nothing was measured"
 	case t.Maximize != nil && *t.Maximize:

@@ -16,73 +16,56 @@ import (
 // mostCompletions is the protocol's limit.
 const mostCompletions = 100
 
-// CompleteResourceArgument completes what stands in a template: ids of the
+// CompleteResourceArgument completes what stands in a template, the newest first: ids of the
 // caller's interpreters, numbers of runs, names of figures and artifacts, paths of files. What
 // depends on an interpreter needs its id, unless the caller has only one.
 func (l *Server) CompleteResourceArgument(ctx context.Context, template string, argument mcp.CompleteArgument, around mcp.CompleteContext) (*mcp.Completion, error) {
 	client := l.Client(ctx)
+	own := l.library.Own(client)
+	slices.Reverse(own)
 	id := around.Arguments["id"]
-	if own := l.library.Own(client); id == "" && len(own) == 1 {
+	if id == "" && len(own) == 1 {
 		id = own[0]
 	}
 	var all []string
-	if argument.Name != "id" && id == "" { // of which?
-		return completion(nil, ""), nil
-	}
-	switch argument.Name {
-	case "id":
-		all = l.library.Own(client)
-		slices.Reverse(all) // the newest first
-	case "n", "name":
-		kind := uri.Figure
-		switch {
-		case argument.Name == "n":
-			kind = uri.Execution
-		case template == uri.Of(uri.Artifact).String():
-			kind = uri.Artifact
-		}
-		all = l.namesOf(client, id, kind)
-	case "path":
+	switch {
+	case argument.Name == "id":
+		all = own
+	case id == "": // of which?
+	case argument.Name == "path":
 		all = l.paths(ctx, client, id, argument.Value)
+	case argument.Name == "n" || argument.Name == "name":
+		all = l.namesOf(client, id, argument.Name == "n", template == uri.Of(uri.Artifact).String())
 	}
-	return completion(all, argument.Value), nil
-}
-
-// namesOf lists the numbers of the executions that are kept, or the names of their figures
-// or artifacts, the newest first.
-func (l *Server) namesOf(client sessions.Client, id string, kind uri.Kind) (all []string) {
-	briefs, err := l.library.Executions(client, id)
-	if err != nil { // nothing to complete from
-		return nil
-	}
-	for _, b := range slices.Backward(briefs) {
-		switch kind {
-		case uri.Execution:
-			all = append(all, strconv.Itoa(b.Execution))
-		case uri.Figure:
-			for _, figure := range b.Figures {
-				all = append(all, uri.FileName(figure.Path))
-			}
-		default:
-			for _, a := range slices.Backward(b.Artifacts) {
-				if !slices.Contains(all, a.Name) {
-					all = append(all, a.Name)
-				}
-			}
-		}
-	}
-	return all
-}
-
-func completion(all []string, start string) *mcp.Completion {
 	fitting := []string{}
 	for _, value := range all {
-		if strings.HasPrefix(value, start) {
+		if strings.HasPrefix(value, argument.Value) && !slices.Contains(fitting, value) {
 			fitting = append(fitting, value)
 		}
 	}
 	total := len(fitting)
-	return &mcp.Completion{Values: fitting[:min(total, mostCompletions)], Total: total, HasMore: total > mostCompletions}
+	return &mcp.Completion{Values: fitting[:min(total, mostCompletions)], Total: total, HasMore: total > mostCompletions}, nil
+}
+
+// namesOf lists the numbers of the executions that are kept, or the names of their artifacts
+// or figures.
+func (l *Server) namesOf(client sessions.Client, id string, numbers, artifacts bool) (all []string) {
+	briefs, _ := l.library.Executions(client, id) // of another's there are none
+	for _, b := range slices.Backward(briefs) {
+		switch {
+		case numbers:
+			all = append(all, strconv.Itoa(b.Execution))
+		case artifacts:
+			for _, a := range slices.Backward(b.Artifacts) {
+				all = append(all, a.Name)
+			}
+		default:
+			for _, figure := range b.Figures {
+				all = append(all, uri.FileName(figure.Path))
+			}
+		}
+	}
+	return all
 }
 
 // paths lists what is in the directory that the caller has come to; directories

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,7 +26,6 @@ import (
 // closed, and any other line is printed.
 type scripted struct{ more chan string }
 
-func (s scripted) Name() string         { return "scripted" }
 func (s scripted) ForkObstacle() string { return "there is only one" }
 func (s scripted) Start(_ context.Context, spec sessions.Spec) (sessions.Worker, error) {
 	return &scriptedWorker{script: s, dir: spec.PrivateDir, exited: make(chan struct{})}, nil
@@ -207,13 +205,4 @@ func call(t *testing.T, c *client.Client, tool, arguments string) *mcp.CallToolR
 		t.Fatalf("%s %s: %v", tool, arguments, err)
 	}
 	return result
-}
-
-// numbered are so many lines, none like another.
-func numbered(n int) string {
-	var b strings.Builder
-	for i := range n {
-		fmt.Fprintln(&b, "line", i)
-	}
-	return b.String()
 }

@@ -51,24 +51,24 @@ func (l *Server) made(client sessions.Client, id string) (made []mcp.Resource) {
 	if err != nil { // it has just ended
 		return nil
 	}
-	listed := map[string]bool{} // the artifacts, by name: the newest is what there is
+	listed := map[string]bool{} // the newest artifact of a name is what there is
 	for _, b := range slices.Backward(briefs) {
-		for _, a := range slices.Backward(b.Artifacts) {
-			if !listed[a.Name] {
-				listed[a.Name] = true
-				name := fmt.Sprintf("%s (run %d of %s)", answer.Clip(a.Name, 120), b.Execution, short(id))
-				made = append(made, mcp.NewResource(uri.OfArtifact(id, a.Name), name, mcp.WithMIMEType(a.MIMEType)))
+		add := func(address, name, mimeType string) {
+			name = fmt.Sprintf("%s (run %d of %s)", name, b.Execution, short(id))
+			if !listed[address] {
+				made = append(made, mcp.NewResource(address, name, mcp.WithMIMEType(mimeType)))
 			}
+			listed[address] = true
+		}
+		for _, a := range slices.Backward(b.Artifacts) {
+			add(uri.OfArtifact(id, a.Name), answer.Clip(a.Name, 120), a.MIMEType)
 		}
 		for i, figure := range b.Figures {
-			name := fmt.Sprintf("%s (run %d of %s)", answer.FigureTitle(i, figure), b.Execution, short(id))
-			made = append(made, mcp.NewResource(uri.OfFigure(id, figure), name, mcp.WithMIMEType(figure.MIMEType)))
+			add(uri.OfFigure(id, figure), answer.FigureTitle(i, figure), figure.MIMEType)
 		}
-		for stream, long := range b.Long {
-			if long {
-				stream := sessions.Stream(stream)
-				name := fmt.Sprintf("%s of run %d of %s", stream, b.Execution, short(id))
-				made = append(made, mcp.NewResource(uri.OfOutput(id, b.Execution, stream), name, mcp.WithMIMEType("text/plain")))
+		for i, long := range b.Long {
+			if stream := sessions.Stream(i); long {
+				add(uri.OfOutput(id, b.Execution, stream), stream.String(), "text/plain")
 			}
 		}
 		if len(made) > mostOfOne {

@@ -39,26 +39,17 @@ func (l *Server) read(ctx context.Context, address string) ([]mcp.ResourceConten
 		return l.readInterpreter(client, address, a)
 	case uri.Execution:
 		return l.readExecution(client, address, a)
-	case uri.Output:
-		page, err := l.library.Output(ctx, client, a.Interpreter, a.Execution, a.Stream, a.Lines)
-		if err != nil {
-			return nil, err
-		}
-		return textContents(address, "text/plain", pageText(page, address, a))
-	case uri.Figure:
-		file, figure, err := l.library.Figure(ctx, client, a.Interpreter, a.Name, maxFile)
-		if err != nil {
-			return nil, err
-		}
-		return blobContents(address, figure.MIMEType, file.Data), nil
-	case uri.Artifact:
-		file, artifact, err := l.library.Artifact(ctx, client, a.Interpreter, a.Name, a.Lines, maxFile)
-		if err != nil {
-			return nil, err
-		}
-		return fileContents(address, artifact.MIMEType, file, a)
 	case uri.Directory:
 		return l.readDirectory(ctx, client, address, a)
+	case uri.Output:
+		page, err := l.library.Output(ctx, client, a.Interpreter, a.Execution, a.Stream, a.Lines)
+		return fileContents(address, "text/plain", &sessions.File{Page: page}, a, err)
+	case uri.Figure:
+		file, figure, err := l.library.Figure(ctx, client, a.Interpreter, a.Name, maxFile)
+		return fileContents(address, figure.MIMEType, file, a, err)
+	case uri.Artifact:
+		file, artifact, err := l.library.Artifact(ctx, client, a.Interpreter, a.Name, a.Lines, maxFile)
+		return fileContents(address, artifact.MIMEType, file, a, err)
 	case uri.PreviewKind:
 		if l.PreviewReady != nil {
 			l.PreviewReady(ctx)
@@ -70,10 +61,7 @@ func (l *Server) read(ctx context.Context, address string) ([]mcp.ResourceConten
 		return textContents(address, "text/markdown", text)
 	default:
 		file, err := l.library.File(ctx, client, a.Interpreter, a.Name, a.Lines, maxFile)
-		if err != nil {
-			return nil, err
-		}
-		return fileContents(address, mimeType(file), file, a)
+		return fileContents(address, "", file, a, err)
 	}
 }
 
@@ -209,20 +197,26 @@ func (l *Server) previewNow(ctx context.Context) (string, error) {
 	return uri.AboutPreview + text, nil
 }
 
-// fileContents is a text, a part of one, or all else as it is.
-func fileContents(address, kind string, file *sessions.File, a uri.Address) ([]mcp.ResourceContents, error) {
+// fileContents is a text, a part of one, or all else as it is, of the type mimeType or, if that
+// is "", of the one that the file has.
+func fileContents(address, mimeType string, file *sessions.File, a uri.Address, err error) ([]mcp.ResourceContents, error) {
+	if err != nil {
+		return nil, err
+	}
+	if mimeType == "" {
+		mimeType = typeOf(file)
+	}
 	switch {
 	case file.Page != nil:
-		return textContents(address, kind, pageText(file.Page, address, a))
-	case file.Text:
-		return textContents(address, kind, strings.ToValidUTF8(string(file.Data), "\uFFFD"))
-	default:
-		return blobContents(address, kind, file.Data), nil
+		return textContents(address, mimeType, pageText(file.Page, address, a))
+	case file.Text && a.Kind != uri.Figure:
+		return textContents(address, mimeType, strings.ToValidUTF8(string(file.Data), "\uFFFD"))
 	}
+	return []mcp.ResourceContents{mcp.BlobResourceContents{URI: address, MIMEType: mimeType, Blob: base64.StdEncoding.EncodeToString(file.Data)}}, nil
 }
 
-// mimeType names a file's type by its name, else by its first bytes.
-func mimeType(file *sessions.File) string {
+// typeOf names a file's type by its name, else by its first bytes.
+func typeOf(file *sessions.File) string {
 	byName := mime.TypeByExtension(path.Ext(file.Path))
 	media, _, _ := strings.Cut(byName, "/")
 	switch {
@@ -240,10 +234,6 @@ func textContents(address, mimeType, text string) ([]mcp.ResourceContents, error
 		return nil, sessions.Errorf(sessions.CodeLimit, "this takes %d bytes of a message, more than one holds; read a part with from and lines, as in ?from=1&lines=500", size)
 	}
 	return []mcp.ResourceContents{mcp.TextResourceContents{URI: address, MIMEType: mimeType, Text: text}}, nil
-}
-
-func blobContents(address, mimeType string, data []byte) []mcp.ResourceContents {
-	return []mcp.ResourceContents{mcp.BlobResourceContents{URI: address, MIMEType: mimeType, Blob: base64.StdEncoding.EncodeToString(data)}}
 }
 
 func jsonContents(address string, v any) ([]mcp.ResourceContents, error) {
@@ -264,37 +254,32 @@ func pageText(p *sessions.Page, address string, a uri.Address) string {
 }
 
 func pageFacts(p *sessions.Page, address string, a uri.Address) []string {
-	size := humanize.Comma(p.Size) + " bytes in all"
-	var facts []string
+	what := fmt.Sprintf("lines %d to %d", p.First, p.Last)
 	switch {
 	case a.Lines.Match != "":
-		facts = append(facts, fmt.Sprintf("%s of lines %d to %d match; %s", humanize.Comma(int64(p.Found)), p.First, p.Last, size))
+		what = fmt.Sprintf("%s of lines %d to %d match", humanize.Comma(int64(p.Found)), p.First, p.Last)
 	case p.Last < p.First:
-		facts = append(facts, fmt.Sprintf("there is no line %d; %s", p.First, size))
+		what = fmt.Sprintf("there is no line %d", p.First)
 	case p.Last == p.First:
-		facts = append(facts, fmt.Sprintf("line %d; %s", p.First, size))
-	default:
-		facts = append(facts, fmt.Sprintf("lines %d to %d; %s", p.First, p.Last, size))
+		what = fmt.Sprintf("line %d", p.First)
 	}
+	facts := []string{what, humanize.Comma(p.Size) + " bytes in all"}
 	if p.Cut {
-		facts = append(facts, fmt.Sprintf("line %d is longer than one answer holds and this is its beginning; let code read the rest%s", p.Last, in(p.Path)))
+		cut := fmt.Sprintf("line %d is longer than one answer holds and this is its beginning; let code read the rest", p.Last)
+		if p.Path != "" {
+			cut += " from " + p.Path
+		}
+		facts = append(facts, cut)
 	}
 	if p.Next > 0 {
 		next := sessions.Range{From: p.Next, Lines: a.Lines.Lines, Match: a.Lines.Match}
 		facts = append(facts, "read on: "+uri.WithLines(address, next))
 	}
 	if p.Lost > 0 {
-		facts = append(facts, humanize.Comma(p.Lost)+" more bytes were not kept (--spool-limit)")
+		facts = append(facts, humanize.Comma(p.Lost)+" more bytes were not kept")
 	}
 	if p.Running {
 		facts = append(facts, "it still runs and may print more")
 	}
 	return facts
-}
-
-func in(path string) string {
-	if path == "" {
-		return ""
-	}
-	return " from " + path
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,16 +16,13 @@ import (
 	"understudy/tools/answer"
 )
 
+// mostSubscriptions is how many resources one subscriber may name; mostOfClient and
+// mostInAll are how many the subscribers of one client that is known, and all of them,
+// may name: each is looked at once a second. How many subscribers there are is bounded by
+// the transports, which end sessions and streams.
+const mostSubscriptions, mostOfClient, mostInAll = 100, 500, 10_000
+
 const (
-	// mostSubscriptions is how many resources one subscriber may name; mostOfClient and
-	// mostInAll are how many the subscribers of one client that is known, and all of them,
-	// may name: each is looked at once a second.
-	mostSubscriptions, mostOfClient, mostInAll = 100, 500, 10_000
-	// mostSubscribers bounds clients that disconnect without unsubscribing.
-	mostSubscribers = 10_000
-	// patienceWith is how many times in a row a subscriber may fail to take a
-	// notification; then it is forgotten.
-	patienceWith = 60
 	// looksAtOnce is how many subscribers are seen to at the same time, and lookTime how
 	// long one look may take: what was left out comes with the next.
 	looksAtOnce = 8
@@ -35,9 +30,8 @@ const (
 )
 
 // updates tells subscribers of resources that changed. mcp-go keeps no subscriptions; it
-// only lets the requests pass by the hooks. Each subscriber has a goroutine that compares
-// what it was told with what is: once a second while something can change without a call,
-// and after calls.
+// only lets the requests pass by the hooks. What a subscriber was told is compared with what
+// is: once a second while something can change without a call, and after calls.
 type updates struct {
 	*Server
 	life  context.Context // ends with the server
@@ -46,7 +40,8 @@ type updates struct {
 
 	mu          sync.Mutex
 	subscribers map[any]*subscriber // by MCP session id, or by the listen request itself
-	stirred     chan struct{}       // closed when something may have changed
+	calls       int                 // of tools: each may have changed something
+	ticking     bool                // while there are subscribers
 	watches     sync.WaitGroup
 }
 
@@ -62,11 +57,13 @@ type subscriber struct {
 	told     map[string]string // by URI, the state that it knows
 	list     bool              // it wants to know of changes of its list
 	listed   string            // the list that it knows
-	failures int
+	looking  bool              // a look at what it doesn't know is under way
+	restless bool              // what it watches can change without a call
+	calls    int               // that there had been at the last look
 }
 
 func newUpdates(l *Server) *updates {
-	u := &updates{Server: l, subscribers: map[any]*subscriber{}, stirred: make(chan struct{}), looks: make(chan struct{}, looksAtOnce)}
+	u := &updates{Server: l, subscribers: map[any]*subscriber{}, looks: make(chan struct{}, looksAtOnce)}
 	u.life, u.stop = context.WithCancel(context.Background())
 	return u
 }
@@ -77,7 +74,11 @@ func (u *updates) hook(hooks *server.Hooks) {
 	hooks.AddAfterUnsubscribe(u.unsubscribe)
 	hooks.AddBeforeSubscriptionsListen(u.listen)
 	hooks.AddOnUnregisterSession(u.left)
-	hooks.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) { u.stir() })
+	hooks.AddAfterCallTool(func(context.Context, any, *mcp.CallToolRequest, any) {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.calls++
+	})
 }
 
 // close ends all subscriptions; nothing is looked at any more.
@@ -131,15 +132,11 @@ func (u *updates) refuse(ctx context.Context, _, message any) error {
 	var request struct {
 		Method mcp.MCPMethod `json:"method"`
 		Params struct {
-			URI  string    `json:"uri"`
-			Meta *mcp.Meta `json:"_meta"`
+			URI string `json:"uri"`
 		} `json:"params"`
 	}
 	if json.Unmarshal(raw, &request) != nil || request.Method != mcp.MethodResourcesSubscribe {
 		return nil
-	}
-	if mcp.IsModernProtocol(request.Params.Meta.ProtocolVersion()) {
-		return nil // that era has no such method, which is for the library to say
 	}
 	_, err := u.allow(ctx, request.Params.URI)
 	return err
@@ -154,9 +151,10 @@ func (u *updates) allow(ctx context.Context, address string) (string, error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	session := server.ClientSessionFromContext(ctx)
-	if session != nil && u.subscribers[session.SessionID()] != nil && len(u.subscribers[session.SessionID()].told) >= mostSubscriptions {
-		return "", fmt.Errorf("you have %d subscriptions, the limit; unsubscribe from some first", mostSubscriptions)
+	if session := server.ClientSessionFromContext(ctx); session != nil {
+		if s := u.subscribers[session.SessionID()]; s != nil && len(s.told) >= mostSubscriptions {
+			return "", fmt.Errorf("you have %d subscriptions, the limit; unsubscribe from some first", mostSubscriptions)
+		}
 	}
 	if u.room(client) == 0 {
 		return "", errors.New("there are too many subscriptions already; unsubscribe from some first, or try again later")
@@ -173,6 +171,30 @@ func (u *updates) subscribe(ctx context.Context, _ any, request *mcp.SubscribeRe
 		return
 	}
 	u.withSession(ctx, func(s *subscriber) { s.told[request.Params.URI] = state })
+}
+
+func (u *updates) unsubscribe(ctx context.Context, _ any, request *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s := u.subscribers[session.SessionID()]; s != nil {
+		delete(s.told, request.Params.URI)
+		if len(s.told) == 0 && !s.list { // nothing is left to look at
+			u.forget(session.SessionID(), s)
+		}
+	}
+}
+
+// listed notes which list a client of the earlier eras has seen: it is told when
+// that changes. One that never asked is not. In the newer era who wants to know
+// says so with subscriptions/listen.
+func (u *updates) listed(ctx context.Context, resources []mcp.Resource) {
+	if !server.IsModernRequest(ctx) {
+		u.withSession(ctx, func(s *subscriber) { s.list, s.listed = true, listState(resources) })
+	}
 }
 
 // withSession changes the subscriber of the caller's MCP session, where it has one.
@@ -192,49 +214,7 @@ func (u *updates) withSession(ctx context.Context, change func(*subscriber)) {
 		u.add(id, s)
 	}
 	change(s)
-	u.wake()
-}
-
-func (u *updates) unsubscribe(ctx context.Context, _ any, request *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
-	session := server.ClientSessionFromContext(ctx)
-	if session == nil {
-		return
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if s := u.subscribers[session.SessionID()]; s != nil {
-		delete(s.told, request.Params.URI)
-	}
-}
-
-// listed notes which list a client of the earlier eras has seen: it is told when
-// that changes. One that never asked is not. In the newer era who wants to know
-// says so with subscriptions/listen.
-func (u *updates) listed(ctx context.Context, resources []mcp.Resource) {
-	if !server.IsModernRequest(ctx) {
-		u.withSession(ctx, func(s *subscriber) { s.list, s.listed = true, listState(resources) })
-	}
-}
-
-// add begins to watch for a subscriber. It makes room by forgetting the oldest. The caller
-// holds mu.
-func (u *updates) add(key any, s *subscriber) {
-	s.since = time.Now()
-	s.life, s.stop = context.WithCancel(u.life)
-	if u.life.Err() != nil {
-		return
-	}
-	if before := u.subscribers[key]; before != nil {
-		u.forget(key, before)
-	}
-	if len(u.subscribers) >= mostSubscribers {
-		oldest := slices.MinFunc(slices.Collect(maps.Keys(u.subscribers)), func(a, b any) int {
-			return u.subscribers[a].since.Compare(u.subscribers[b].since)
-		})
-		u.forget(oldest, u.subscribers[oldest])
-	}
-	u.subscribers[key] = s
-	u.watches.Go(func() { u.watch(key, s) })
+	s.restless = true
 }
 
 // left forgets the subscriber of an MCP session that has ended. One over streamable HTTP
@@ -247,6 +227,23 @@ func (u *updates) left(_ context.Context, session server.ClientSession) {
 	}
 }
 
+// add begins to watch for a subscriber. The caller holds mu.
+func (u *updates) add(key any, s *subscriber) {
+	s.since, s.restless = time.Now(), true
+	s.life, s.stop = context.WithCancel(u.life)
+	if u.life.Err() != nil {
+		return
+	}
+	if before := u.subscribers[key]; before != nil {
+		u.forget(key, before)
+	}
+	u.subscribers[key] = s
+	if !u.ticking {
+		u.ticking = true
+		u.watches.Go(u.watch)
+	}
+}
+
 // listen is for the era 2026-07-28: one request is one stream. Resources that
 // the caller can't see are taken out, and the acknowledgement says which are left.
 func (u *updates) listen(ctx context.Context, id any, request *mcp.SubscriptionsListenRequest) {
@@ -256,36 +253,31 @@ func (u *updates) listen(ctx context.Context, id any, request *mcp.Subscriptions
 	}
 	wanted := &request.Params.Notifications
 	s := &subscriber{client: u.Client(ctx), told: map[string]string{}, list: wanted.ResourcesListChanged}
-	states := map[string]string{}
-	for _, address := range wanted.ResourceSubscriptions[:min(len(wanted.ResourceSubscriptions), mostSubscriptions)] {
-		if state, err := u.state(ctx, s.client, address); err == nil {
-			states[address] = state
-		}
-	}
+	s.send = func(method string, params map[string]any) error { return push(session, id, method, params) }
 	if s.list {
 		s.listed = listState(u.own(s.client))
 	}
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	room := min(u.room(s.client), mostSubscriptions)
+	u.mu.Unlock()
 	var allowed []string
-	for _, address := range wanted.ResourceSubscriptions {
-		if state, seen := states[address]; seen && len(s.told) < room {
+	for _, address := range wanted.ResourceSubscriptions[:min(len(wanted.ResourceSubscriptions), room)] {
+		if state, err := u.state(ctx, s.client, address); err == nil {
 			s.told[address] = state
 			allowed = append(allowed, address)
 		}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.room(s.client) < len(s.told) { // others have taken it meanwhile
+		allowed, s.told = nil, map[string]string{}
 	}
 	wanted.ResourceSubscriptions = allowed
 	if len(allowed) == 0 && !s.list {
 		return
 	}
-	s.send = func(method string, params map[string]any) error { return push(session, id, method, params) }
 	u.add(s, s)
-	context.AfterFunc(ctx, func() {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		u.forget(s, s)
-	})
+	context.AfterFunc(ctx, func() { u.end(func(one *subscriber) bool { return one == s }) })
 }
 
 // push puts a notification on the stream of a listen request, which nothing else
@@ -300,20 +292,5 @@ func push(session server.ClientSession, id any, method string, params map[string
 		return nil
 	default:
 		return server.ErrNotificationChannelBlocked
-	}
-}
-
-// stir says that something may have changed.
-func (u *updates) stir() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.wake()
-}
-
-// wake has all subscribers looked after. The caller holds mu.
-func (u *updates) wake() {
-	if len(u.subscribers) > 0 {
-		close(u.stirred)
-		u.stirred = make(chan struct{})
 	}
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/sessions"
 	"understudy/tools/resources/uri"
@@ -158,8 +157,8 @@ func TestSubscriptionsToAnothers(t *testing.T) {
 	}
 }
 
-// TestUpdatesForgetWhoIsGone: neither a client that left nor one that takes
-// nothing is kept, and nothing is looked at when nobody is there.
+// TestUpdatesForgetWhoIsGone: who left is not kept, and nothing is looked at when nobody
+// is there.
 func TestUpdatesForgetWhoIsGone(t *testing.T) {
 	h := newHouse(t, soon)
 	c, notifications := h.connect(t, client.WithLegacyProtocolOnly())
@@ -167,8 +166,19 @@ func TestUpdatesForgetWhoIsGone(t *testing.T) {
 	subscribeTo(t, c, notifications, false, uri.OfInterpreter(id))
 	var request mcp.UnsubscribeRequest
 	request.Params.URI = uri.OfInterpreter(id)
-	if err := c.Unsubscribe(t.Context(), request); err != nil { //nolint:staticcheck // it is how the earlier eras unsubscribe
-		t.Fatal(err)
+	u := h.resources.updates
+	nobody := func() bool {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		return len(u.subscribers) == 0
+	}
+	for range 2 { // the second has nothing to end
+		if err := c.Unsubscribe(t.Context(), request); err != nil { //nolint:staticcheck // it is how the earlier eras unsubscribe
+			t.Fatal(err)
+		}
+		if !nobody() {
+			t.Error("who watches nothing is kept")
+		}
 	}
 	subscribeTo(t, c, notifications, false, uri.OfInterpreter(id))
 	_ = c.Close()
@@ -179,20 +189,6 @@ func TestUpdatesForgetWhoIsGone(t *testing.T) {
 	}
 	await(t, notifications, mcp.MethodNotificationSubscriptionsAcknowledged)
 	stop()
-	u := h.resources.updates
-	nobody := func() bool {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		return len(u.subscribers) == 0
-	}
-	eventually(t, nobody)
-
-	deaf := &subscriber{client: "nobody", told: map[string]string{uri.OfInterpreter(id): "a state"}, send: func(string, map[string]any) error {
-		return server.ErrNotificationChannelBlocked
-	}}
-	u.mu.Lock()
-	u.add(deaf, deaf)
-	u.mu.Unlock()
 	eventually(t, nobody)
 	u.watches.Wait() // nothing is looked at when nobody is there
 }
@@ -209,15 +205,6 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	}
 	if err := subscribe(c, uri.OfInterpreter(id)); err == nil || !strings.Contains(err.Error(), "unsubscribe") {
 		t.Errorf("%v", err)
-	}
-	u := h.resources.updates
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for i := range mostSubscribers + 5 {
-		u.add(i, &subscriber{client: sessions.Client(fmt.Sprint(i))})
-	}
-	if len(u.subscribers) != mostSubscribers || u.subscribers[0] != nil || u.subscribers[mostSubscribers+4] == nil {
-		t.Errorf("%d subscribers", len(u.subscribers))
 	}
 }
 
@@ -270,6 +257,63 @@ func TestOneSlowLookDelaysNobody(t *testing.T) {
 	}
 }
 
+// TestWhatIsAskedDuringALook is not forgotten with its end.
+func TestWhatIsAskedDuringALook(t *testing.T) {
+	l := slowLibrary{slow: "slow", asked: make(chan bool, 1), release: make(chan bool)}
+	u := newUpdates(&Server{library: l})
+	s := &subscriber{client: "slow", told: map[string]string{uri.OfInterpreter("x"): ""}, life: t.Context(), send: func(string, map[string]any) error { return nil }}
+	go func() {
+		<-l.asked
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(s.told, uri.OfInterpreter("x"))
+		s.list, s.restless = true, true
+		close(l.release)
+	}()
+	if u.look(s); !s.restless {
+		t.Error("its list is not looked at")
+	}
+}
+
+// endingLibrary has a run that makes a figure and ends just after the second list.
+type endingLibrary struct {
+	Library
+	lists int
+}
+
+func (l *endingLibrary) Own(sessions.Client) []string { return []string{"x"} }
+
+func (l *endingLibrary) Interpreter(sessions.Client, string) (sessions.Listing, error) {
+	return sessions.Listing{Running: max(0, 2-l.lists)}, nil
+}
+
+func (l *endingLibrary) Executions(sessions.Client, string) ([]sessions.Brief, error) {
+	var b sessions.Brief
+	if l.lists++; l.lists > 2 {
+		b.Figures = []sessions.Figure{{Path: "a.png"}}
+	}
+	return []sessions.Brief{b}, nil
+}
+
+// TestARunThatEndsDuringALook is told of by the next.
+func TestARunThatEndsDuringALook(t *testing.T) {
+	u := newUpdates(&Server{library: &endingLibrary{}, Options: Options{every: time.Millisecond}})
+	defer u.close()
+	heard := make(chan string, 1)
+	s := &subscriber{told: map[string]string{}, list: true, listed: listState(u.own("")), send: func(method string, _ map[string]any) error {
+		heard <- method
+		return nil
+	}}
+	u.mu.Lock()
+	u.add(s, s)
+	u.mu.Unlock()
+	select {
+	case <-heard:
+	case <-time.After(10 * time.Second):
+		t.Error("its figure is not told of")
+	}
+}
+
 // TestWhoLeftIsNotLookedFor, nor anybody once the server has ended.
 func TestWhoLeftIsNotLookedFor(t *testing.T) {
 	h := newHouse(t, soon)
@@ -298,7 +342,6 @@ func TestWhoLeftIsNotLookedFor(t *testing.T) {
 		t.Errorf("%v", whose)
 	}
 	h.resources.Close()
-	u.stir()
 	if owner(staying) != "" {
 		t.Error("it goes on")
 	}
@@ -312,6 +355,8 @@ func TestSubscriptionsAreBoundedForAClient(t *testing.T) {
 		for i := range resources {
 			s.told[fmt.Sprint(i)] = ""
 		}
+		u.mu.Lock()
+		defer u.mu.Unlock()
 		u.add(s, s)
 	}
 	add("greedy", mostOfClient-1)

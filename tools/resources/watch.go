@@ -1,6 +1,7 @@
 package resources
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -11,77 +12,88 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/sessions"
-	"understudy/tools/answer"
 	"understudy/tools/resources/uri"
 )
 
-// watch tells a subscriber what has changed until it is forgotten. The first look comes
-// after a while: the subscription may not have been acknowledged yet.
-func (u *updates) watch(key any, s *subscriber) {
-	for {
+// watch has subscribers looked after for as long as there are some. Each look is a
+// goroutine of its own, so that a slow one delays nobody, and few are made at once.
+func (u *updates) watch() {
+	tick := time.NewTicker(u.every)
+	defer tick.Stop()
+	for u.lookAfterAll() {
 		select {
-		case <-time.After(u.every):
-		case <-s.life.Done():
-			return
-		}
-		u.mu.Lock()
-		stirred := u.stirred // before the look, which may miss what comes after
-		u.mu.Unlock()
-		select {
-		case u.looks <- struct{}{}:
-		case <-s.life.Done():
-			return
-		}
-		restless := u.tell(key, s)
-		<-u.looks
-		if restless {
-			continue
-		}
-		select {
-		case <-stirred:
-		case <-s.life.Done():
+		case <-tick.C:
+		case <-u.life.Done():
 			return
 		}
 	}
 }
 
-// tell sends a subscriber what it doesn't know. It reports whether to look again soon. The
-// first notification that the subscriber doesn't take ends the look, and counts for all.
-func (u *updates) tell(key any, s *subscriber) (restless bool) {
-	ctx, cancel := context.WithTimeout(s.life, lookTime)
-	defer cancel()
-	err := u.tellAll(ctx, s)
+// lookAfterAll begins the looks that are due, and reports whether anybody is there.
+func (u *updates) lookAfterAll() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	switch {
-	case err == nil && ctx.Err() == nil:
-		s.failures = 0
-	case err == nil: // there was no time to find out
-	default:
-		if s.failures++; s.failures == patienceWith {
-			u.Logger.Info("a subscriber takes no notifications and is forgotten", "error", err)
-			u.forget(key, s)
+	for _, s := range u.subscribers {
+		// The first look comes after a while: the subscription may not have been
+		// acknowledged yet.
+		if !s.looking && (s.restless || s.calls != u.calls) && time.Since(s.since) >= u.every {
+			s.looking, s.restless, s.calls = true, false, u.calls // before the look, which may miss what comes after
+			u.watches.Go(func() { u.look(s) })
 		}
 	}
-	return len(s.told) > 0 || s.failures > 0 || s.list && u.runs(s.client)
+	u.ticking = len(u.subscribers) > 0
+	return u.ticking
 }
 
-// tellAll fails with the first notification that the subscriber doesn't take.
-func (u *updates) tellAll(ctx context.Context, s *subscriber) error {
+// look tells a subscriber what it doesn't know. The first notification that it doesn't take
+// ends the look; the next one tells the rest.
+func (u *updates) look(s *subscriber) {
+	select {
+	case u.looks <- struct{}{}:
+		defer func() { <-u.looks }()
+	case <-s.life.Done():
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.life, lookTime)
+	defer cancel()
+	u.mu.Lock()
+	list := s.list
+	u.mu.Unlock()
+	runs := list && u.runs(s.client) // before the look too: code may end during it
+	err := u.tell(ctx, s)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.looking, s.restless = false, s.restless || err != nil || runs || len(s.told) > 0
+}
+
+// tell fails with the first notification that the subscriber doesn't take, and where there
+// was no time to find out.
+func (u *updates) tell(ctx context.Context, s *subscriber) error {
 	u.mu.Lock()
 	told, list, listed := maps.Clone(s.told), s.list, s.listed
 	u.mu.Unlock()
 	for address, known := range told {
-		if err := u.tellOf(ctx, s, address, known); err != nil {
+		now, gone := u.state(ctx, s.client, address)
+		if gone != nil {
+			now = gone.Error()
+		}
+		if ctx.Err() != nil { // then the look says nothing of the resource
+			return ctx.Err()
+		}
+		if now == known {
+			continue
+		}
+		if err := s.send(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": address}); err != nil {
 			return err
 		}
+		u.heard(s, address, now, gone != nil)
 	}
-	if !list || ctx.Err() != nil {
+	if !list {
 		return nil
 	}
 	now := listState(u.own(s.client))
-	if now == listed {
-		return nil
+	if now == listed || ctx.Err() != nil {
+		return ctx.Err()
 	}
 	err := s.send(mcp.MethodNotificationResourcesListChanged, nil)
 	if err == nil {
@@ -92,34 +104,17 @@ func (u *updates) tellAll(ctx context.Context, s *subscriber) error {
 	return err
 }
 
-// tellOf sends one subscriber that one resource has changed, if so. One that is
-// gone for good is told of once. An error is the stream's.
-func (u *updates) tellOf(ctx context.Context, s *subscriber, address, known string) error {
-	if ctx.Err() != nil { // a slow look before has used up the time
-		return nil
-	}
-	now, gone := u.state(ctx, s.client, address)
-	if ctx.Err() != nil { // which says nothing of the resource
-		return nil
-	}
-	if gone != nil {
-		now = gone.Error()
-	}
-	if now == known {
-		return nil
-	}
-	if err := s.send(mcp.MethodNotificationResourceUpdated, map[string]any{"uri": address}); err != nil {
-		return err
-	}
+// heard notes what a subscriber knows now of a resource that it still watches. What is gone
+// for good is told of once; a file may come back.
+func (u *updates) heard(s *subscriber, address, state string, gone bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if _, still := s.told[address]; still {
-		s.told[address] = now
+		s.told[address] = state
 	}
-	if a, _ := uri.Parse(address); gone != nil && a.Kind != uri.File && a.Kind != uri.Directory {
+	if a, _ := uri.Parse(address); gone && a.Kind != uri.File && a.Kind != uri.Directory {
 		delete(s.told, address)
 	}
-	return nil
 }
 
 // state says in a few words how a resource stands: it changes when the resource
@@ -152,7 +147,7 @@ func (u *updates) state(ctx context.Context, client sessions.Client, address str
 		text, err := u.previewNow(ctx)
 		return fmt.Sprint(sha256.Sum256([]byte(text))), err
 	default:
-		f, err := u.library.Stat(ctx, client, a.Interpreter, answer.OrDefault(a.Name, "."))
+		f, err := u.library.Stat(ctx, client, a.Interpreter, cmp.Or(a.Name, "."))
 		return fmt.Sprint(f.Kind, f.Size, f.Modified.UnixNano()), err
 	}
 }

@@ -1,4 +1,3 @@
-# say: Load the data and look at it.
 import pandas as pd
 
 df = pd.read_csv("penguins.csv")

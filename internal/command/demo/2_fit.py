@@ -1,5 +1,3 @@
-# say: Fit a model to tell the species apart. df is still there from the last call.
-# result: scores
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
 

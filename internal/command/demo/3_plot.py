@@ -1,4 +1,3 @@
-# say: Show me.
 import matplotlib.pyplot as plt
 
 for species, group in known.groupby("species"):

@@ -1,5 +1,3 @@
-# say: Something that takes longer than I want to wait for.
-# wait: 1
 import time
 
 for trees in (50, 100, 200, 400):

@@ -1,4 +1,3 @@
-# say: A library falls over and takes the whole process with it.
 import ctypes
 
 print("reading from address 0")

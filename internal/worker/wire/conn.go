@@ -11,8 +11,8 @@ import (
 )
 
 // readBuffer is the size in bytes of a connection's buffer: a usual done frame
-// arrives with one read.
-const readBuffer = 32 << 10
+// arrives with one read, and a thousand copies that sleep take little.
+const readBuffer = 4 << 10
 
 // Conn is the frames' socket of one worker. One goroutine at a time sends and
 // receives; Shut and Close may be called at any time.
@@ -33,18 +33,6 @@ func NewConn(stream net.Conn, log *slog.Logger) *Conn {
 	return &Conn{stream: stream, reader: bufio.NewReaderSize(stream, readBuffer), log: log}
 }
 
-// NewSmallConn returns the connection of a process that seldom speaks.
-func NewSmallConn(stream net.Conn, log *slog.Logger) *Conn {
-	return &Conn{stream: stream, reader: bufio.NewReaderSize(stream, 512), log: log}
-}
-
-// Enlarged is a connection of the same stream that speaks often. There must be nothing
-// buffered.
-func (c *Conn) Enlarged() *Conn { return NewConn(c.stream, c.log) }
-
-// Buffered is how many bytes have been read of frames that nobody has received.
-func (c *Conn) Buffered() int { return c.reader.Buffered() }
-
 // LimitWrites has later writes fail that are not done within the time.
 func (c *Conn) LimitWrites(patience time.Duration) {
 	_ = c.stream.SetWriteDeadline(time.Now().Add(patience))
@@ -55,6 +43,11 @@ func (c *Conn) Ask(ctx context.Context, request []byte, descriptors []*os.File, 
 	if err := c.Pass(request, descriptors); err != nil {
 		return err
 	}
+	return c.Expect(ctx, kind, answer)
+}
+
+// Expect receives a frame of the given type.
+func (c *Conn) Expect(ctx context.Context, kind string, message any) error {
 	f, err := c.Receive(ctx)
 	if err != nil {
 		return err
@@ -62,7 +55,7 @@ func (c *Conn) Ask(ctx context.Context, request []byte, descriptors []*os.File, 
 	if f.Kind != kind {
 		return Errorf("turn", "it answered with %s in place of %s", f.Kind, kind)
 	}
-	return f.Decode(answer)
+	return f.Decode(message)
 }
 
 // Send writes one frame.

@@ -15,10 +15,9 @@ func (f Frame) Figure() (figure sessions.Figure, err error) {
 	if len(f.attachments) != 1 {
 		return figure, Errorf("figure", "a figure frame has %d attachments in place of one", len(f.attachments))
 	}
-	return sessions.Figure{
-		Path: m.Path, MIMEType: m.MIMEType, Width: m.Width, Height: m.Height, Title: m.Title,
-		Names: m.Names, Preview: f.attachments[0], DisplayID: m.DisplayID,
-	}, nil
+	figure = m.Figure
+	figure.URI, figure.Names, figure.DisplayID, figure.Preview = "", m.Names, m.DisplayID, f.attachments[0]
+	return figure, nil
 }
 
 // Artifact is what a frame of type artifact says.
@@ -30,7 +29,8 @@ func (f Frame) Artifact() (artifact sessions.Artifact, err error) {
 	if len(f.attachments) > 1 {
 		return artifact, Errorf("artifact", "an artifact frame has %d attachments, not one or none", len(f.attachments))
 	}
-	artifact = sessions.Artifact{Name: m.Name, Kind: m.Kind, Path: m.Path, MIMEType: m.MIMEType, Size: m.Size, Preview: m.Preview}
+	artifact = m.Artifact
+	artifact.URI = ""
 	if len(f.attachments) == 1 {
 		artifact.Image = f.attachments[0]
 	}
@@ -73,6 +73,8 @@ func (m Done) Outcome() sessions.Outcome {
 		},
 		Obstacle: m.Obstacle,
 		Tasks:    m.Tasks,
+		Python:   m.Python,
+		Refused:  m.Refused,
 		Size:     m.size,
 	}
 	if m.Metric != nil {

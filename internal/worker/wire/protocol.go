@@ -303,14 +303,10 @@ type Ready struct {
 	Notes []string `json:"notes"`
 }
 
-// A Figure was shown.
+// A Figure was shown. Its URI is the server's to give.
 type Figure struct {
-	Execution int    `json:"execution"`
-	Path      string `json:"path"`
-	MIMEType  string `json:"mime_type"`
-	Width     int    `json:"width"`
-	Height    int    `json:"height"`
-	Title     string `json:"title"`
+	Execution int `json:"execution"`
+	sessions.Figure
 	// DisplayID is what a later figure has that takes the place of this one; left out
 	// where nothing may.
 	DisplayID string `json:"display_id,omitempty"`
@@ -325,15 +321,10 @@ type Clear struct {
 	Artifacts few[string] `json:"artifacts"` // by name
 }
 
-// An Artifact was kept.
+// An Artifact was kept. Its URI is the server's to give, too.
 type Artifact struct {
-	Execution int    `json:"execution"`
-	Name      string `json:"name"`
-	Kind      string `json:"kind"`
-	Path      string `json:"path"`
-	MIMEType  string `json:"mime_type"`
-	Size      int64  `json:"size"` // bytes
-	Preview   string `json:"preview"`
+	Execution int `json:"execution"`
+	sessions.Artifact
 }
 
 // Done is the end of an execution.
@@ -352,6 +343,8 @@ type Done struct {
 	Obstacle       string          `json:"obstacle"`
 	Tasks          int             `json:"tasks,omitempty"` // that go on in the event loop
 	Metric         *Metric         `json:"metric,omitempty"`
+	Python         *string         `json:"python,omitempty"`  // that code became which was none; nil if too long
+	Refused        bool            `json:"refused,omitempty"` // it could not be compiled: nothing of it ran
 
 	size int // bytes of the header
 }

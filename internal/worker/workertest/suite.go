@@ -26,23 +26,13 @@ func Suite(t *testing.T, newStarter func(t testing.TB) sessions.Starter) {
 		{"StreamsAreApart", testStreams},
 		{"OutputOfChildrenAndC", testForeignOutput},
 		{"LongLine", testLongLine},
-		{"ManyPrints", testManyPrints},
 		{"BytesAreUntouched", testBytes},
 		{"StreamsKeepTheirOrder", testOrder},
 		{"BulkPrintsKeepTheirOrder", testBulkOrder},
-		{"BulkPrintsAreSeen", testBulkIsSeen},
-		{"BulkPrintsOfThreads", testBulkThreads},
-		{"BulkPrintsUnderSignals", testBulkSignals},
-		{"BulkPrintsInterrupted", testBulkInterrupted},
 		{"BulkPrintsSurviveDeath", testBulkDeath},
-		{"BulkPrintsSurviveAKill", testBulkKill},
 		{"CPrints", testCPrints},
 		{"ChildHoldsThePipes", testChildHoldsPipes},
 		{"Exception", testException},
-		{"ResultVariable", testResult},
-		{"Artifacts", testArtifacts},
-		{"Variables", testVariables},
-		{"Plugins", testPlugins},
 		{"Crashes", testCrashes},
 		{"DeathWhileIdle", testDeathWhileIdle},
 		{"LostDescriptors", testLostDescriptors},
@@ -225,15 +215,6 @@ func testLongLine(t *testing.T, s sessions.Starter) {
 	}
 }
 
-func testManyPrints(t *testing.T, s sessions.Starter) {
-	w := Start(t, s)
-	_, sink := Run(t, w, "for i in range(200_000): print(i)")
-	got := sink.Text(sessions.Stdout)
-	if lines := strings.Count(got, "\n"); lines != 200_000 || !strings.HasSuffix(got, "\n199999\n") {
-		t.Errorf("%d lines arrived; the end is %q", lines, got[max(0, len(got)-20):])
-	}
-}
-
 func testBytes(t *testing.T, s sessions.Starter) {
 	w := Start(t, s)
 	_, sink := Run(t, w, `
@@ -288,59 +269,6 @@ func testException(t *testing.T, s sessions.Starter) {
 		t.Errorf("the stack ends with %+v", last)
 	}
 	Run(t, w, "assert x == 1")
-}
-
-func testResult(t *testing.T, s sessions.Starter) {
-	w := Start(t, s)
-	outcome, _ := RunFor(t, w, sessions.Request{Execution: 1, Code: "x = [1, 2.5, None]", ResultVarName: "x"})
-	if string(outcome.Result) != "[1,2.5,null]" || outcome.ResultEncoding != "json" || outcome.ResultType != "list" {
-		t.Errorf("got %s as %s of %s", outcome.Result, outcome.ResultEncoding, outcome.ResultType)
-	}
-	outcome, _ = RunFor(t, w, sessions.Request{Execution: 2, Code: "pass", ResultVarName: "y"})
-	if string(outcome.Result) != "null" || len(outcome.Notes) == 0 {
-		t.Errorf("undefined: got %s with notes %q", outcome.Result, outcome.Notes)
-	}
-	outcome, _ = RunFor(t, w, sessions.Request{Execution: 3, Code: "pass"})
-	if outcome.Result != nil {
-		t.Errorf("not asked for: got %s", outcome.Result)
-	}
-}
-
-func testArtifacts(t *testing.T, s sessions.Starter) {
-	w := Start(t, s)
-	_, sink := Run(t, w, `
-artifact("text", "note")
-class Dot:
-    def _repr_png_(self): return b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\2\0\0\0\1"
-artifact(Dot(), "dot")
-`)
-	kept := sink.Artifacts()
-	if len(kept) != 2 {
-		t.Fatalf("%+v", kept)
-	}
-	text, err := os.ReadFile(kept[0].Path)
-	if err != nil || string(text) != "text" || kept[0].Name != "note.txt" || kept[0].Size != 4 || kept[0].Preview != "text" || kept[0].Image != nil {
-		t.Errorf("%+v: %q, %v", kept[0], text, err)
-	}
-	if kept[1].Kind != "image" || kept[1].MIMEType != "image/png" || len(kept[1].Image) != 24 {
-		t.Errorf("%+v", kept[1])
-	}
-}
-
-func testVariables(t *testing.T, s sessions.Starter) {
-	w := Start(t, s)
-	outcome, _ := Run(t, w, "n = 3\ntext = 'abc'")
-	if got := strings.Join(outcome.Variables.Added, " "); got != "n text" {
-		t.Errorf("added: %q", got)
-	}
-	names, err := w.Variables(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	variables := names.Variables
-	if len(variables) != 2 || variables[0].Name != "n" || variables[0].Repr != "3" || variables[1].Type != "str" {
-		t.Errorf("got %+v", names)
-	}
 }
 
 func testCrashes(t *testing.T, s sessions.Starter) {

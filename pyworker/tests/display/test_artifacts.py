@@ -106,7 +106,9 @@ for t in threads: t.join()
     def test_between_calls(self):
         sent = []
         with tempfile.TemporaryDirectory() as folder:
-            outlet = publisher.Outlet(types.SimpleNamespace(send=lambda *f: sent.append(f)), None)
+            outlet = publisher.Outlet(
+                types.SimpleNamespace(send=lambda *f: sent.append(f), closed=False), None
+            )
             kept = artifacts.Artifacts(outlet, folder, 100)
             with self.assertRaisesRegex(RuntimeError, "only while a call runs code"):
                 kept.artifact("early")
@@ -241,20 +243,6 @@ artifact('other', kind='html')
         )
         self.assertEqual("mine", self.text(headers[0]))
 
-    def test_what_is_unchanged_is_not_written_again(self):
-        header, _ = self.one("""
-class Shown:
-    def _repr_html_(self): return '<table>shown</table>'
-Shown()
-""")
-        os.utime(header["path"], (1, 1))
-        again, _ = self.one("Shown()")
-        self.assertEqual((header["name"], header["path"]), (again["name"], again["path"]))
-        self.assertEqual(1, os.stat(header["path"]).st_mtime)
-        self.one(f"artifact('another text', {header['name']!r}, 'html')")
-        again, _ = self.one("Shown()")
-        self.assertNotEqual(header["name"], again["name"])
-
     def test_metadata(self):
         header, _ = self.one("""
 class Pair:
@@ -307,8 +295,7 @@ df
         self.assertEqual(["South", "999"], rows[1000])
         header, _ = self.one("artifact(df.set_index('region').units)")
         self.assertTrue(self.text(header).startswith("region,units\nNorth,0\n"))
-        header, _ = self.one("artifact([{'a': 1}, {'a': 2}], kind='df')")
-        self.assertEqual("a\n1\n2\n", self.text(header))
+        self.assertIn("pandas.DataFrame(rows)", self.refused("artifact([{'a': 1}], kind='df')"))
 
     @needs("pandas")
     def test_large_table(self):
@@ -367,26 +354,15 @@ artifact(fig, 'line')
         header, image = self.one("artifact(np.eye(4), 'eye.jpg', kind='image')")
         self.assertEqual("eye.png", header["name"])
         self.assertTrue(header["preview"].startswith("not as .jpg: it is saved as .png\n"))
-        cases = [
-            ("np.array([[-3., 0], [0, 3]])", "values -3 to 3 shown as black to white", [0, 255]),
-            ("np.full((2, 2), 3.0)", "all values are 3, shown as grey", [128, 128]),
-            ("np.arange(1000).reshape(2, 500)", "values 0 to 999 shown as", [0, 255]),
-            ("np.array([[0, 200], [100, 255]])", None, [0, 255]),
-            ("np.array([[0, .5], [np.nan, 1]])", None, [0, 255]),
-            ("np.array([[0, 2], [np.inf, -1e308]])", "values -1e+308 to 2", [0, 255]),
-        ]
-        for number, (code, remark, ends) in enumerate(cases):
+        for number, code in enumerate(("np.array([[0, 255]], 'uint8')", "np.array([[0, .5, 1]])")):
             with self.subTest(code):
-                header, _ = self.one(f"kept = artifact({code}, 'a{number}', kind='image')\nkept")
-                if remark is None:
-                    self.assertNotIn(";", header["preview"])
-                else:
-                    self.assertIn(remark, header["preview"])
+                self.one(f"kept = artifact({code}, 'a{number}', kind='image')\nkept")
                 ask = "from PIL import Image\nlist(Image.open(kept.path).getextrema())"
-                self.assertEqual(str(ends), self.worker.run(ask).stdout.strip())
+                self.assertEqual("[0, 255]", self.worker.run(ask).stdout.strip())
+        self.assertIn("is no image", self.refused("artifact(np.array([[-3., 0]]), kind='image')"))
         header, _ = self.one("artifact(np.arange(5))")
         self.assertEqual(
-            ("file-15-1.npy", "array of shape (5,), int64"), (header["name"], header["preview"])
+            ("file-8-1.npy", "array of shape (5,), int64"), (header["name"], header["preview"])
         )
         self.assertIn("is no image", self.refused("artifact(np.arange(5), kind='image')"))
 
@@ -419,7 +395,6 @@ fig
         )
         header, _ = self.one("artifact(fig, 'named')\nfig")
         self.assertEqual("named.html", header["name"])
-        self.assertEqual("named.html", self.one("fig")[0]["name"], "it is there already")
 
     @needs("plotly")
     def test_large_figures_of_plotly(self):

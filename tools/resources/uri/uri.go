@@ -3,9 +3,11 @@
 package uri
 
 import (
+	"cmp"
 	"errors"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,20 +130,20 @@ func FileName(name string) string { return path.Base(strings.ReplaceAll(name, `\
 // WithLines adds a range to the URI of an output or a file.
 func WithLines(uri string, r sessions.Range) string {
 	uri, _, _ = strings.Cut(uri, "?")
-	var query []string
+	query := url.Values{}
 	if r.From != 0 {
-		query = append(query, "from="+strconv.Itoa(r.From))
+		query.Set("from", strconv.Itoa(r.From))
 	}
 	if r.Lines != 0 {
-		query = append(query, "lines="+strconv.Itoa(r.Lines))
+		query.Set("lines", strconv.Itoa(r.Lines))
 	}
 	if r.Match != "" {
-		query = append(query, "match="+url.QueryEscape(r.Match))
+		query.Set("match", r.Match)
 	}
 	if len(query) == 0 {
 		return uri
 	}
-	return uri + "?" + strings.Join(query, "&")
+	return uri + "?" + query.Encode()
 }
 
 // Address is a URI taken apart.
@@ -162,56 +164,43 @@ func Parse(uri string) (Address, error) {
 	}
 	rest, ours := strings.CutPrefix(uri, root)
 	if ours && len(uri) <= 16<<10 {
-		rest, query, _ := strings.Cut(rest, "?")
-		parts := strings.Split(rest, "/")
-		for i, part := range parts {
-			plain, err := url.PathUnescape(part)
-			if err != nil {
-				return Address{}, sessions.Errorf(sessions.CodeInvalid, "the URI is not well escaped: %w", err)
-			}
-			parts[i] = plain
-		}
-		for _, t := range Templates {
-			if a, ok := t.match(parts); ok {
-				return a, a.takeQuery(t, query)
+		path, query, _ := strings.Cut(rest, "?")
+		for i, t := range Templates {
+			if values := patterns[i].FindStringSubmatch(path); values != nil {
+				return t.address(values[1:], query)
 			}
 		}
 	}
 	return Address{}, sessions.Errorf(sessions.CodeNotFound, "no such resource; resources/templates/list shows what there is")
 }
 
-// match reads the parts of a path that is one of the template's.
-func (t Template) match(parts []string) (a Address, ok bool) {
-	a.Kind = t.Kind
-	pattern := strings.Split(t.Path, "/")
-	if t.Kind == File && len(parts) >= len(pattern) {
-		last := len(pattern) - 1
-		parts = append(parts[:last:last], strings.Join(parts[last:], "/"))
+// patterns match the paths of the templates' URIs, in their order.
+var patterns = func() (all []*regexp.Regexp) {
+	groups := strings.NewReplacer("{id}", "([^/]+)", "{n}", `(-?\d{1,19})`, "{name}", "([^/]*)", "{+path}", "(.*)")
+	for _, t := range Templates {
+		all = append(all, regexp.MustCompile("^"+groups.Replace(t.Path)+"$"))
 	}
-	if len(parts) != len(pattern) || parts[0] == "" {
-		return a, false
-	}
-	for i, part := range parts {
-		var err error
-		switch pattern[i] {
-		case "{id}":
-			a.Interpreter = part
-		case "{n}":
-			a.Execution, err = strconv.Atoi(part)
-		case "{name}", "{+path}":
-			a.Name = part
-		case part:
-			if t.Kind == Output && part == sessions.Stderr.String() {
-				a.Stream = sessions.Stderr
-			}
-		default:
-			return a, false
-		}
-		if err != nil {
-			return a, false
+	return all
+}()
+
+// address is the one of this template with these values, as they are in the URI.
+func (t Template) address(values []string, query string) (a Address, err error) {
+	for i, value := range values {
+		if values[i], err = url.PathUnescape(value); err != nil {
+			return Address{}, sessions.Errorf(sessions.CodeInvalid, "the URI is not well escaped: %w", err)
 		}
 	}
-	return a, true
+	a = Address{Kind: t.Kind, Interpreter: values[0]}
+	switch t.Kind {
+	case Execution, Output:
+		a.Execution, _ = strconv.Atoi(values[1]) // which are digits
+		if path.Base(t.Path) == sessions.Stderr.String() {
+			a.Stream = sessions.Stderr
+		}
+	case Figure, Artifact, File:
+		a.Name = values[1]
+	}
+	return a, a.takeQuery(t, query)
 }
 
 // takeQuery reads the parameters that a URI of this template has.
@@ -222,11 +211,8 @@ func (a *Address) takeQuery(t Template, query string) error {
 	}
 	for name := range values {
 		if !slices.Contains(t.Query, name) {
-			known := "this resource has none"
-			if len(t.Query) > 0 {
-				known = "known are " + strings.Join(t.Query, ", ")
-			}
-			return sessions.Errorf(sessions.CodeInvalid, "unknown parameter %.60q in the URI; %s", name, known)
+			known := cmp.Or(strings.Join(t.Query, ", "), "none")
+			return sessions.Errorf(sessions.CodeInvalid, "unknown parameter %.60q in the URI; known here: %s", name, known)
 		}
 	}
 	if a.Kind == Directory {
@@ -244,9 +230,7 @@ func number(values url.Values, name string, into *int) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || name == "lines" && n < 1 {
-		return sessions.Errorf(sessions.CodeInvalid, "parameter %q must be %s, not %.60q", name, map[string]string{
-			"from": "the number of a line (1 is the first, -1 the last)", "lines": "a number of lines, at least 1",
-		}[name], text)
+		return sessions.Errorf(sessions.CodeInvalid, "parameter %q can't be %.60q: from is the number of a line (1 is the first, -1 the last), lines is how many, at least 1", name, text)
 	}
 	*into = n
 	return nil

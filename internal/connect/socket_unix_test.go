@@ -1,0 +1,106 @@
+//go:build unix
+
+package connect
+
+import (
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestAnothersSocketIsNotRemoved: by a server whose own file was taken away, nor
+// by one that is closed twice.
+func TestAnothersSocketIsNotRemoved(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listen := func() net.Listener {
+		l, err := ListenSocket(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return l
+	}
+	isThere := func(when string) {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatalf("%s: %v", when, err)
+		}
+		_ = conn.Close()
+	}
+	first := listen()
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	second := listen()
+	if err := first.Close(); err != nil {
+		t.Error(err)
+	}
+	isThere("the first one has ended")
+	if err := second.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !os.IsNotExist(err) {
+		t.Errorf("its own is left: %v", err)
+	}
+	listen()
+	_ = second.Close()
+	isThere("the second one was closed twice")
+}
+
+func TestStaleSockets(t *testing.T) {
+	dir := t.TempDir()
+	stale := filepath.Join(dir, "stale")
+	old, err := net.Listen("unix", stale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.(*net.UnixListener).SetUnlinkOnClose(false)
+	_ = old.Close()
+	l, err := ListenSocket(stale)
+	if err != nil {
+		t.Fatalf("the socket of a dead server is in the way: %v", err)
+	}
+	_ = l.Close()
+
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ListenSocket(file); err == nil || !strings.Contains(err.Error(), "is no socket") {
+		t.Errorf("%v", err)
+	}
+	if text, err := os.ReadFile(file); string(text) != "precious" {
+		t.Errorf("a file was overwritten: %v", err)
+	}
+}
+
+// TestABusySocketIsNotStale: one whose queue is full has somebody behind it.
+func TestABusySocketIsNotStale(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(fd)
+	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
+		t.Fatal(err)
+	}
+	for range 100 { // until the queue is full
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			break
+		}
+		defer conn.Close()
+	}
+	if l, err := ListenSocket(path); err == nil {
+		_ = l.Close()
+		t.Error("the socket of a live server was taken")
+	}
+	if _, err := os.Lstat(path); err != nil {
+		t.Error(err)
+	}
+}
