@@ -36,7 +36,6 @@ func asking(t *testing.T, test func(t *testing.T, m *Manager)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, asks(), nil)
-		defer m.Close(t.Context())
 		test(t, m)
 	})
 }
@@ -58,9 +57,7 @@ var byReturn = Asking{Return: true}
 func TestAPersonIsAsked(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Second)})
-		if r.Stdout != "aA\nbB\n" {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Stdout == "aA\nbB\n", "%+v", r)
 	})
 }
 
@@ -68,9 +65,7 @@ func TestAPersonIsAsked(t *testing.T) {
 func give(t *testing.T, m *Manager, lines ...string) *Result {
 	t.Helper()
 	r, err := m.Await(t.Context(), me, WaitRequest{Lines: lines})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -79,16 +74,12 @@ func TestTheCallerAnswers(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		began := time.Now()
 		r := mustRun(t, m, RunRequest{Code: "a\nb\nc"})
-		if r.Status != StatusAsking || r.Success || r.Prompt != "a" || r.Stdout != "a" || r.Question != nil {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Status == StatusAsking && !r.Success && r.Prompt == "a" && r.Stdout == "a" && r.Question == nil, "%+v", r)
 		if r, err := m.Await(t.Context(), me, WaitRequest{}); err != nil || r.Status != StatusAsking || r.Prompt != "a" || r.Stdout != "" {
 			t.Errorf("a wait: %+v, %v", r, err)
 		}
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "d"})
-		wantCode(t, err, CodeBusy, `line of input at "a"`, `operation "answer"`, codeDidNotRun)
-		_, err = m.Run(t.Context(), me, RunRequest{Code: "d", Reset: true})
-		wantCode(t, err, CodeBusy, `"restart"`, "nothing was reset")
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "d"})), CodeBusy, `line of input at "a"`, `operation "answer"`, codeDidNotRun)
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "d", Reset: true})), CodeBusy, `"restart"`, "nothing was reset")
 		l, _ := m.Show(t.Context(), me, r.InterpreterID)
 		if b, err := m.Brief(me, r.InterpreterID, 1); l.Status != "asking" || l.Prompt != "a" || err != nil || b.Status != StatusAsking {
 			t.Errorf("%+v, %+v, %v", l, b, err)
@@ -103,9 +94,7 @@ func TestTheCallerAnswers(t *testing.T) {
 			t.Errorf("waited for %s", waited)
 		}
 		mustRun(t, m, RunRequest{Code: "a"})
-		if r = give(t, m, EndOfInput); r.Stdout != "the end of input was given\n" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, give(t, m, EndOfInput), "the end of input was given\n")
 	})
 }
 
@@ -116,26 +105,19 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 			return m.Await(t.Context(), client, WaitRequest{InterpreterID: id, Lines: []string{"x"}})
 		}
 		r := mustRun(t, m, RunRequest{Code: "a", Timeout: time.Minute})
-		_, err := answer(other, r.InterpreterID)
-		wantCode(t, err, CodeNotFound)
-		_, err = answer(Operator, r.InterpreterID)
-		wantCode(t, err, CodeInvalid, "nothing asks")
+		wantCode(t, errOf(answer(other, r.InterpreterID)), CodeNotFound)
+		wantCode(t, errOf(answer(Operator, r.InterpreterID)), CodeInvalid, "nothing asks")
 		time.Sleep(time.Hour)
-		if r, err = answer(me, ""); err != nil || r.Status != StatusTimeout || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "too late") {
+		if r, err := answer(me, ""); err != nil || r.Status != StatusTimeout || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "too late") {
 			t.Errorf("after the limit: %+v, %v", r, err)
 		}
-		_, err = answer(me, "")
-		wantCode(t, err, CodeInvalid, "nothing asks", "not passed on")
+		wantCode(t, errOf(answer(me, "")), CodeInvalid, "nothing asks", "not passed on")
 		mustRun(t, m, RunRequest{Code: "a"})
-		if _, err := m.Restart(t.Context(), me, ""); err != nil {
-			t.Error(err)
-		}
+		must(t, errOf(m.Restart(t.Context(), me, "")))
 		if r = mustRun(t, m, RunRequest{Code: "a"}); r.Status != StatusAsking {
 			t.Errorf("after a restart: %+v", r)
 		}
-		if err := m.Delete(t.Context(), me, r.InterpreterID); err != nil {
-			t.Error(err)
-		}
+		remove(t, m, r.InterpreterID)
 	})
 }
 
@@ -143,9 +125,7 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 func TestAnAnswerGoesPastOlderResults(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		mustRun(t, m, RunRequest{Code: "a"})
-		if _, err := m.Interrupt(t.Context(), me, ""); err != nil {
-			t.Error(err)
-		}
+		must(t, errOf(m.Interrupt(t.Context(), me, "")))
 		mustRun(t, m, RunRequest{Code: "b"})
 		if r := give(t, m, "x"); r.Execution != 2 || r.Status != StatusOK {
 			t.Errorf("%+v", r)
@@ -160,12 +140,10 @@ func TestAnAnswerGoesPastOlderResults(t *testing.T) {
 func TestAnAnswerToCodeThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
 		if r := mustRun(t, m, RunRequest{Code: "slow", Wait: time.Second}); r.Status != StatusRunning {
 			t.Fatalf("%+v", r)
 		}
-		_, err := m.Await(t.Context(), me, WaitRequest{Lines: []string{"x"}})
-		wantCode(t, err, CodeInvalid, "asks nothing now", `"wait"`)
+		wantCode(t, errOf(m.Await(t.Context(), me, WaitRequest{Lines: []string{"x"}})), CodeInvalid, "asks nothing now", `"wait"`)
 	})
 }
 
@@ -177,9 +155,7 @@ func TestAClientThatAsksNobody(t *testing.T) {
 		if r.Status != StatusAsking || r.PersonAsked || r.Stdout != "a" {
 			t.Fatalf("%+v", r)
 		}
-		if r = give(t, m, "x"); r.Stdout != "x\n" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, give(t, m, "x"), "x\n")
 	})
 }
 
@@ -187,16 +163,11 @@ func TestAClientThatAsksNobody(t *testing.T) {
 func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Minute), Wait: time.Second})
-		if r.Status != StatusAsking || !r.PersonAsked || r.Stdout != "a" {
-			t.Errorf("%+v", r)
-		}
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second})
-		wantCode(t, err, CodeBusy, `waits for a line of input at "a"`)
+		expect(t, r.Status == StatusAsking && r.PersonAsked && r.Stdout == "a", "%+v", r)
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second})), CodeBusy, `waits for a line of input at "a"`)
 		again := Asking{Ask: func(context.Context, string) Reply { t.Error("asked twice"); return Reply{} }}
-		r, err = m.Await(t.Context(), me, WaitRequest{Asking: again, Wait: 2 * time.Minute})
-		if err != nil || r.Stdout != "A\n" || r.Status != StatusOK {
-			t.Errorf("%+v, %v", r, err)
-		}
+		r, err := m.Await(t.Context(), me, WaitRequest{Asking: again, Wait: 2 * time.Minute})
+		expect(t, err == nil && r.Stdout == "A\n" && r.Status == StatusOK, "%+v, %v", r, err)
 	})
 }
 
@@ -206,9 +177,7 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 		mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
 		time.Sleep(askAgain)
 		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
-		if err != nil || r.Stdout != "A\n" {
-			t.Errorf("%+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Stdout == "A\n", "%+v, %v", r, err)
 	})
 }
 
@@ -217,19 +186,13 @@ func TestAQuestionWithoutACaller(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Minute), Wait: time.Second})
 		time.Sleep(2 * time.Minute) // the second question comes while nobody waits
-		if r.Status != StatusAsking {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Status == StatusAsking, "%+v", r)
 		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
-		if err != nil || r.Stdout != "A\nbB\n" {
-			t.Errorf("%+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Stdout == "A\nbB\n", "%+v, %v", r, err)
 		mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Minute), Wait: time.Second})
 		time.Sleep(2 * time.Minute)
 		r, err = m.Await(t.Context(), me, WaitRequest{})
-		if err != nil || r.Stdout != "A\nb" || r.Status != StatusAsking || r.PersonAsked {
-			t.Errorf("a caller that can't ask: %+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Stdout == "A\nb" && r.Status == StatusAsking && !r.PersonAsked, "a caller that can't ask: %+v, %v", r, err)
 	})
 }
 
@@ -242,9 +205,7 @@ func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 		reply := func(question int, text string) *Result {
 			t.Helper()
 			r, err := m.Await(t.Context(), me, WaitRequest{Asking: byReturn, Answer: &Answer{1, question, Reply{Text: text}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r
 		}
 		if r = reply(0, "of no question"); r.Question == nil || r.Question.Number != 1 {
@@ -259,14 +220,10 @@ func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 		if r = reply(2, "two"); r.Question != nil || r.Stdout != "aone\nbtwo\n" || r.Status != StatusOK {
 			t.Fatalf("%+v", r)
 		}
-		_, err := m.Await(t.Context(), me, WaitRequest{Asking: byReturn, Answer: &Answer{1, 2, Reply{}}})
-		wantCode(t, err, CodeInvalid, "execution 1", "not run again")
-		_, err = m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Answer: &Answer{1, 2, Reply{}}})
-		wantCode(t, err, CodeNotFound)
+		wantCode(t, errOf(m.Await(t.Context(), me, WaitRequest{Asking: byReturn, Answer: &Answer{1, 2, Reply{}}})), CodeInvalid, "execution 1", "not run again")
+		wantCode(t, errOf(m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Answer: &Answer{1, 2, Reply{}}})), CodeNotFound)
 		r = mustRun(t, m, RunRequest{Code: "c", Asking: Asking{Return: true, WithOutput: true}})
-		if r.Question == nil || r.Stdout != "c" || !r.PersonAsked {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Question != nil && r.Stdout == "c" && r.PersonAsked, "%+v", r)
 	})
 }
 
@@ -312,9 +269,7 @@ func TestAQuestionIsPutAgain(t *testing.T) {
 		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
 		m.Leave(t.Context(), me, false)
 		r, err := m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Asking: person(time.Second)})
-		if err != nil || r.Stdout != "A\n" {
-			t.Errorf("%+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Stdout == "A\n", "%+v, %v", r, err)
 	})
 }
 
@@ -347,9 +302,7 @@ func slowly(f *fakeStarter) *fakeStarter {
 func wait(t *testing.T, m *Manager) *Result {
 	t.Helper()
 	r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -376,16 +329,12 @@ func TestAnEndThatNobodySawIsToldOnce(t *testing.T) {
 		"branch": func(t *testing.T, m *Manager) []string { return branch(t, m, "").Notes },
 		"variables": func(t *testing.T, m *Manager) []string {
 			_, notes, err := m.Variables(t.Context(), me, "")
-			if err != nil {
-				t.Error(err)
-			}
+			expect(t, err == nil, "%+v", err)
 			return notes
 		},
 		"interrupt": func(t *testing.T, m *Manager) []string {
 			i, err := m.Interrupt(t.Context(), me, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return i.Notes
 		},
 	}
@@ -400,9 +349,7 @@ func TestAnEndThatNobodySawIsToldOnce(t *testing.T) {
 						t.Errorf("%+v", l)
 					}
 					told := answer(t, m)
-					if !slices.ContainsFunc(told, func(note string) bool { return strings.HasSuffix(note, e.want) }) {
-						t.Errorf("%q", told)
-					}
+					expect(t, slices.ContainsFunc(told, func(note string) bool { return strings.HasSuffix(note, e.want) }), "%q", told)
 					if notes := notes(run(t, m, "c")); strings.Contains(notes, "execution 2") {
 						t.Errorf("told twice: %s", notes)
 					}
@@ -447,9 +394,7 @@ func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
 		}, false},
 		"reset": {func(t *testing.T, m *Manager) { mustRun(t, m, RunRequest{Code: "c", Reset: true}) }, true},
 		"restart": {func(t *testing.T, m *Manager) {
-			if _, err := m.Restart(t.Context(), me, ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(m.Restart(t.Context(), me, "")))
 		}, true},
 		"a crash without a copy": {func(t *testing.T, m *Manager) {
 			mustRun(t, m, RunRequest{Code: "2 threads", Reset: true})
@@ -475,9 +420,7 @@ func TestARestartThatEndsARunIsToldByItsAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), nil)
 		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
-		if _, err := m.Restart(t.Context(), me, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(m.Restart(t.Context(), me, "")))
 		if r := wait(t, m); r.Undone || !r.InterpreterRestarted {
 			t.Errorf("%+v", r)
 		}
@@ -537,9 +480,7 @@ func TestAnInterruptSaysHowItsOutputComes(t *testing.T) {
 			}
 			mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 			i, err := m.Interrupt(t.Context(), me, "")
-			if err != nil || !strings.HasSuffix(i.Message, ". "+want) {
-				t.Errorf("%+v %v", i, err)
-			}
+			expect(t, err == nil && strings.HasSuffix(i.Message, ". "+want), "%+v %v", i, err)
 		})
 	}
 }
@@ -551,8 +492,6 @@ func TestAnInterruptOfWhatACallWaitsFor(t *testing.T) {
 		go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "hang"}) }()
 		synctest.Wait()
 		i, err := m.Interrupt(t.Context(), me, "")
-		if err != nil || !strings.HasSuffix(i.Message, ". The call that waits for it returns its output") {
-			t.Errorf("%+v %v", i, err)
-		}
+		expect(t, err == nil && strings.HasSuffix(i.Message, ". The call that waits for it returns its output"), "%+v %v", i, err)
 	})
 }

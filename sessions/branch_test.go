@@ -17,9 +17,7 @@ import (
 func branch(t *testing.T, m *Manager, id string) Listing {
 	t.Helper()
 	l, err := m.Branch(t.Context(), me, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -30,9 +28,7 @@ func runIn(t *testing.T, m *Manager, id, code string) *Result {
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 func TestABranchGoesItsOwnWay(t *testing.T) {
@@ -42,33 +38,19 @@ func TestABranchGoesItsOwnWay(t *testing.T) {
 	parent := list(t, m)[0]
 	write(t, parent.Workdir, "data", "1")
 	child := branch(t, m, "")
-	if child.Parent != parent.ID || child.Default || child.Workdir == parent.Workdir || !slices.Equal(child.Notes, []string{"a note of waking"}) {
-		t.Errorf("%+v", child)
-	}
+	expect(t, child.Parent == parent.ID && !child.Default && child.Workdir != parent.Workdir && slices.Equal(child.Notes, []string{"a note of waking"}), "%+v", child)
 	if text, err := os.ReadFile(filepath.Join(child.Workdir, "data")); string(text) != "1" {
 		t.Errorf("%q %v", text, err)
 	}
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || r.Execution != 2 {
-		t.Errorf("%+v", r)
-	}
-	if r := runIn(t, m, parent.ID, "c"); r.Stdout != "a c" || r.Execution != 2 {
-		t.Errorf("%+v", r)
-	}
+	wantRun(t, runIn(t, m, child.ID, "b"), 2, "a b")
+	wantRun(t, runIn(t, m, parent.ID, "c"), 2, "a c")
 	grandchild := branch(t, m, child.ID)
-	if grandchild.Parent != child.ID {
-		t.Errorf("%+v", grandchild)
-	}
-	if r := runIn(t, m, grandchild.ID, "d"); r.Stdout != "a b d" || r.Execution != 3 {
-		t.Errorf("%+v", r)
-	}
-	if err := m.Delete(t.Context(), me, child.ID); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, grandchild.Parent == child.ID, "%+v", grandchild)
+	wantRun(t, runIn(t, m, grandchild.ID, "d"), 3, "a b d")
+	remove(t, m, child.ID)
 	for id, want := range map[string]string{parent.ID: "a c e", grandchild.ID: "a b d e"} {
 		wantState(t, runIn(t, m, id, "crash"), "restored", true)
-		if r := runIn(t, m, id, "e"); r.Stdout != want {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, runIn(t, m, id, "e"), want)
 	}
 }
 
@@ -79,22 +61,17 @@ func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
 		run(t, m, "a")
 		time.Sleep(time.Second) // so that the branch is listed after it
 		child := branch(t, m, "")
-		if !child.Recoverable || child.Obstacle != "" {
-			t.Errorf("%+v", child)
-		}
+		expect(t, child.Recoverable && child.Obstacle == "", "%+v", child)
 		if l := list(t, m)[1]; l.ID != child.ID || !l.Recoverable {
 			t.Errorf("%+v", l)
 		}
 		wantState(t, runIn(t, m, child.ID, "crash"), "restored", true)
-		if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, runIn(t, m, child.ID, "b"), "a b")
 		_, err := m.Undo(t.Context(), me, child.ID) // to where it was branched
 		if err != nil {
 			t.Error(err)
 		}
-		_, err = m.Undo(t.Context(), me, child.ID)
-		wantCode(t, err, CodeInvalid, "nothing has run since", "branched")
+		wantCode(t, errOf(m.Undo(t.Context(), me, child.ID)), CodeInvalid, "nothing has run since", "branched")
 	})
 }
 
@@ -102,18 +79,15 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := remembers()
 		m := surviving(t, f, nil)
-		_, err := m.Branch(t.Context(), me, "")
-		wantCode(t, err, CodeNotFound)
+		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeNotFound)
 		run(t, m, "2 threads")
 		list(t, m)
 		f.forking = func(context.Context, *fakeWorker, Purpose) error {
 			return &ForkError{Reason: "2 Python threads are running"}
 		}
-		_, err = m.Branch(t.Context(), me, "")
-		wantCode(t, err, CodeStart, "can't be branched now: 2 Python threads are running; end or free what stands against it and try again, or use operation \"create\"")
+		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "can't be branched now: 2 Python threads are running; end or free what stands against it and try again, or use operation \"create\"")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-		_, err = m.Branch(t.Context(), me, "")
-		wantCode(t, err, CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
+		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
 		if n := len(list(t, m)); n != 1 {
 			t.Errorf("%d sessions", n)
 		}
@@ -155,12 +129,9 @@ func TestADeathThatABranchFinds(t *testing.T) {
 		return nil
 	}
 	child := branch(t, m, "")
-	if !strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; its variables are back") {
-		t.Errorf("%+v", child)
-	}
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
+	expect(t, strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; its variables are back"),
+		"%+v", child)
+	wantOut(t, runIn(t, m, child.ID, "b"), "a b")
 	wantState(t, runIn(t, m, parent, "b"), "restored", true)
 }
 
@@ -169,18 +140,14 @@ func TestWithoutForksThereIsNoBranch(t *testing.T) {
 	f.forks = false
 	m := surviving(t, f, nil)
 	run(t, m, "a")
-	_, err := m.Branch(t.Context(), me, "")
-	wantCode(t, err, CodeInvalid, `operation "branch" is not possible here: fakes can't be copied`, "create")
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeInvalid, `operation "branch" is not possible here: fakes can't be copied`, "create")
 }
 
 func TestABranchCountsAsASession(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 1; o.EndOldest = true })
 	run(t, m, "a")
-	_, err := m.Branch(t.Context(), me, "") // its parent is in use
-	wantCode(t, err, CodeLimit, "limit of 1")
-	if r := run(t, m, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeLimit, "limit of 1")
+	wantOut(t, run(t, m, "b"), "a b")
 }
 
 func TestABranchOfASharedDirectoryCopiesNothing(t *testing.T) {
@@ -189,9 +156,7 @@ func TestABranchOfASharedDirectoryCopiesNothing(t *testing.T) {
 	write(t, shared, "data", "1")
 	run(t, m, "a")
 	child := branch(t, m, "")
-	if child.Workdir != shared || !strings.Contains(strings.Join(child.Notes, "\n"), "share its files") {
-		t.Errorf("%+v", child)
-	}
+	expect(t, child.Workdir == shared && strings.Contains(strings.Join(child.Notes, "\n"), "share its files"), "%+v", child)
 }
 
 func TestABranchOfASessionThatNeverRanIsAFreshOne(t *testing.T) {
@@ -200,18 +165,13 @@ func TestABranchOfASessionThatNeverRanIsAFreshOne(t *testing.T) {
 	start := f.start
 	f.start = func(Spec) (*fakeWorker, error) { return nil, broken }
 	m := surviving(t, f, nil)
-	_, err := m.Run(t.Context(), me, RunRequest{Code: "a"})
-	wantCode(t, err, CodeStart, "no python")
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "a"})), CodeStart, "no python")
 	f.start = start
 	parent := list(t, m)[0]
 	write(t, parent.Workdir, "data", "1")
 	child := branch(t, m, "")
-	if child.Parent != parent.ID || child.PID == 0 || !child.Recoverable {
-		t.Errorf("%+v", child)
-	}
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "b" || r.Execution != 1 {
-		t.Errorf("%+v", r)
-	}
+	expect(t, child.Parent == parent.ID && child.PID != 0 && child.Recoverable, "%+v", child)
+	wantRun(t, runIn(t, m, child.ID, "b"), 1, "b")
 }
 
 func TestABranchOfADeadInterpreter(t *testing.T) {
@@ -229,21 +189,16 @@ func TestABranchOfADeadInterpreter(t *testing.T) {
 	list(t, m)
 	f.started()[1].die("killed by SIGKILL") // the one that was woken, and has no copy
 	child = branch(t, m, parent)
-	if !strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost") {
-		t.Errorf("%+v", child)
-	}
-	if r := runIn(t, m, child.ID, "c"); r.Stdout != "a c" {
-		t.Errorf("%+v", r)
-	}
+	expect(t, strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost"),
+		"%+v", child)
+	wantOut(t, runIn(t, m, child.ID, "c"), "a c")
 	r = runIn(t, m, parent, "2 threads")
 	wantState(t, r, "lost", false)
 	runIn(t, m, parent, "3 threads")
 	list(t, m)
 	f.started()[3].die("killed by SIGKILL") // woken for the older state: none that can be copied is left
 	child = branch(t, m, parent)
-	if !strings.Contains(strings.Join(child.Notes, "\n"), "has no variables: those of "+parent+" are lost") {
-		t.Errorf("%+v", child)
-	}
+	expect(t, strings.Contains(strings.Join(child.Notes, "\n"), "has no variables: those of "+parent+" are lost"), "%+v", child)
 }
 
 func TestABranchThatFailsLeavesNothing(t *testing.T) {
@@ -262,12 +217,9 @@ func TestABranchThatFailsLeavesNothing(t *testing.T) {
 				run(t, m, "a")
 				list(t, m)
 				f.waking = test.wake
-				_, err := m.Branch(t.Context(), me, "")
-				wantCode(t, err, CodeStart, test.want)
+				wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, test.want)
 				f.waking = nil
-				if r := run(t, m, "b"); r.Stdout != "a b" {
-					t.Errorf("%+v", r)
-				}
+				wantOut(t, run(t, m, "b"), "a b")
 				if n := len(list(t, m)); n != 1 {
 					t.Errorf("%d sessions", n)
 				}
@@ -297,9 +249,7 @@ func TestDeleteOfABranchThatIsBeingMade(t *testing.T) {
 		if err := <-refusals; err == nil {
 			t.Error("it was made")
 		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		wantTook(t, began, 0)
 	})
 }
 
@@ -349,11 +299,8 @@ func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
 	run(t, m, "a")
 	dir := list(t, m)[0].Workdir
 	write(t, dir, "secret", "x")
-	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
-		t.Fatal(err)
-	}
-	_, err := m.Branch(t.Context(), me, "")
-	wantCode(t, err, CodeStart, "secret", "permission denied")
+	must(t, os.Chmod(filepath.Join(dir, "secret"), 0))
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "secret", "permission denied")
 	if n := len(list(t, m)); n != 1 {
 		t.Errorf("%d sessions", n)
 	}
@@ -387,7 +334,6 @@ func noteOf(r *Result) string { return strings.Join(r.Notes, "\n") }
 
 func TestMissingNameIsToldWhereItIs(t *testing.T) {
 	m := newTestManager(t, python(), nil)
-	defer m.Close(t.Context())
 	create(t, m, anna, "data")
 	create(t, m, bert, "data")
 	runAs(t, m, anna, RunRequest{Code: "frame = 1", InterpreterID: "data"})
@@ -415,7 +361,6 @@ func TestMissingNameIsToldWhereItIs(t *testing.T) {
 
 func TestNamesGoWithTheirState(t *testing.T) {
 	m := newTestManager(t, python(), nil)
-	defer m.Close(t.Context())
 	m.options.Starter.(*fakeStarter).forks = true
 	m.options.History = 3
 	create(t, m, anna, "data")
@@ -424,12 +369,8 @@ func TestNamesGoWithTheirState(t *testing.T) {
 	}
 	runAs(t, m, anna, RunRequest{Code: "a = 1", InterpreterID: "data"})
 	runAs(t, m, anna, RunRequest{Code: "b = 1", InterpreterID: "data"})
-	if _, err := m.Branch(t.Context(), anna, "data"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Undo(t.Context(), anna, "data"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(m.Branch(t.Context(), anna, "data")))
+	must(t, errOf(m.Undo(t.Context(), anna, "data")))
 	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"})); !strings.Contains(note, "in interpreter py1;") || strings.Contains(note, "data") {
 		t.Errorf("b is undone in data and lives in its branch: %q", note)
 	}
@@ -437,15 +378,9 @@ func TestNamesGoWithTheirState(t *testing.T) {
 	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"})); strings.Contains(note, "data") {
 		t.Errorf("a later execution does not bring it back: %q", note)
 	}
-	if _, err := m.Restart(t.Context(), anna, "data"); err != nil {
-		t.Fatal(err)
-	}
-	if defined("c") {
-		t.Error("c is gone with the restart")
-	}
-	if !defined("a") {
-		t.Error("a lives in the branch")
-	}
+	must(t, errOf(m.Restart(t.Context(), anna, "data")))
+	expect(t, !defined("c"), "c is gone with the restart")
+	expect(t, defined("a"), "a lives in the branch")
 }
 
 func TestNamesAreBounded(t *testing.T) {
@@ -458,9 +393,7 @@ func TestNamesAreBounded(t *testing.T) {
 	c.advance(1)
 	c.define(1, VariableDiff{Added: many})
 	c.define(1, VariableDiff{Added: []string{strings.Repeat("n", longestDefined+1)}})
-	if len(c.names) > mostDefined {
-		t.Errorf("%d names are kept", len(c.names))
-	}
+	expect(t, len(c.names) <= mostDefined, "%d names are kept", len(c.names))
 }
 
 // TestAProgramIsToldOfItsEarlierInterpreters: one that opens an MCP session for each call
@@ -472,7 +405,6 @@ func TestAProgramIsToldOfItsEarlierInterpreters(t *testing.T) {
 		o.Origin = func(context.Context) string { return place }
 		o.NeedsHandle = func(Client) bool { return needsHandle }
 	})
-	defer m.Close(t.Context())
 	first := runAs(t, m, "session:1", RunRequest{Code: "frame = 1"}).InterpreterID
 	m.Leave(t.Context(), "session:1", true)
 	second := runAs(t, m, "session:2", RunRequest{Code: "frame"})
@@ -503,9 +435,7 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 		t.Errorf("%+v", spec)
 	}
 	home, err := s.group.Home()
-	if err != nil || home != filepath.Join(root, "home-"+l.ID) || s.spec().Home != home {
-		t.Errorf("%s %v", home, err)
-	}
+	expect(t, err == nil && home == filepath.Join(root, "home-"+l.ID) && s.spec().Home == home, "%s %v", home, err)
 	child := m.sessions[branch(t, m, "").ID]
 	if again, err := child.group.Home(); again != home || err != nil {
 		t.Errorf("%s %v", again, err)
@@ -517,9 +447,7 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 	if _, err = child.group.Home(); !errors.Is(err, workdir.ErrEnded) {
 		t.Error(err)
 	}
-	if strings.Contains(home, child.id) {
-		t.Error(home)
-	}
+	expect(t, !strings.Contains(home, child.id), "%+v", home)
 }
 
 func TestBranchesShareTheDiskLimit(t *testing.T) {
@@ -528,8 +456,7 @@ func TestBranchesShareTheDiskLimit(t *testing.T) {
 	parent := list(t, m)[0]
 	write(t, parent.Workdir, "data", strings.Repeat("x", 1<<20))
 	child := branch(t, m, parent.ID)
-	_, err := m.Branch(t.Context(), me, child.ID)
-	wantCode(t, err, CodeLimit, "limit of 3 MiB (--disk-limit)", "delete files below "+child.Workdir)
+	wantCode(t, errOf(m.Branch(t.Context(), me, child.ID)), CodeLimit, "limit of 3 MiB (--disk-limit)", "delete files below "+child.Workdir)
 	wantEntries(t, filepath.Join(root, "home-"+parent.ID), "tmp", "packages", parent.ID, parent.ID+".files", child.ID, child.ID+".files")
 	remove(t, m, parent.ID)
 	branch(t, m, child.ID)

@@ -82,12 +82,9 @@ func wantState(t *testing.T, r *Result, state string, recoverable bool) {
 	if r.StateRestored != nil {
 		got = map[bool]string{true: "restored", false: "lost"}[*r.StateRestored]
 	}
-	if got != state || r.InterpreterRestarted != (state != "") || (r.RestartReason != "") != (state != "") {
-		t.Errorf("execution %d (%s): state %q, restarted %v because %q; want %q", r.Execution, r.Status, got, r.InterpreterRestarted, r.RestartReason, state)
-	}
-	if r.Recoverable == nil || *r.Recoverable != recoverable {
-		t.Errorf("execution %d (%s): recoverable is %v, not %v", r.Execution, r.Status, r.Recoverable, recoverable)
-	}
+	expect(t, got == state && r.InterpreterRestarted == (state != "") && (r.RestartReason != "") == (state != ""),
+		"execution %d (%s): state %q, restarted %v because %q; want %q", r.Execution, r.Status, got, r.InterpreterRestarted, r.RestartReason, state)
+	expect(t, r.Recoverable != nil && *r.Recoverable == recoverable, "execution %d (%s): recoverable is %v, not %v", r.Execution, r.Status, r.Recoverable, recoverable)
 }
 
 func notes(r *Result) string { return strings.Join(r.Notes, "\n") }
@@ -100,9 +97,7 @@ func list(t *testing.T, m *Manager) []Listing {
 		s.awaitCopy(t.Context())
 	}
 	all, err := m.List(t.Context(), me)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 
@@ -113,14 +108,11 @@ func TestACrashCostsTheCallAtFault(t *testing.T) {
 	wantState(t, run(t, m, "raise"), "", true)
 	r := run(t, m, "crash")
 	wantState(t, r, "restored", true)
-	if r.Status != StatusCrashed || r.Stdout != "before\n" || !strings.Contains(r.RestartReason, "SIGSEGV") || !strings.Contains(notes(r), "a note of waking") {
-		t.Errorf("%+v", r)
-	}
+	expect(t, r.Status == StatusCrashed && r.Stdout == "before\n" && strings.Contains(r.RestartReason, "SIGSEGV") && strings.Contains(notes(r), "a note of waking"),
+		"%+v", r)
 	r = run(t, m, "b")
 	wantState(t, r, "", true)
-	if r.Stdout != "a raise b" || r.Execution != 4 {
-		t.Errorf("%+v", r)
-	}
+	expect(t, r.Stdout == "a raise b" && r.Execution == 4, "%+v", r)
 }
 
 func TestTwentyCrashesAreLikeOne(t *testing.T) {
@@ -130,9 +122,7 @@ func TestTwentyCrashesAreLikeOne(t *testing.T) {
 	for range 20 {
 		wantState(t, run(t, m, "crash"), "restored", true)
 	}
-	if r := run(t, m, "b"); r.Stdout != "a b" || r.Execution != 22 {
-		t.Errorf("%+v", r)
-	}
+	wantRun(t, run(t, m, "b"), 22, "a b")
 	if l := list(t, m)[0]; !l.Recoverable {
 		t.Errorf("%+v", l)
 	}
@@ -145,9 +135,7 @@ func TestACrashOfTheFirstCallLosesNothing(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
 	wantState(t, run(t, m, "crash"), "restored", true)
-	if r := run(t, m, "a"); r.Stdout != "a" {
-		t.Errorf("%+v", r)
-	}
+	wantOut(t, run(t, m, "a"), "a")
 	list(t, m) // waits for the copy
 	if all, _ := f.copies(); len(f.started()) != 2 || len(all) != 1 {
 		t.Errorf("%d workers, %d copies", len(f.started()), len(all))
@@ -160,17 +148,13 @@ func TestWithoutForksNothingIsPromised(t *testing.T) {
 	m := surviving(t, f, nil)
 	r := run(t, m, "a")
 	wantState(t, r, "", false)
-	if len(r.Notes) != 0 {
-		t.Errorf("notes for every call: %q", r.Notes)
-	}
+	expect(t, len(r.Notes) == 0, "notes for every call: %q", r.Notes)
 	if l := list(t, m)[0]; l.Recoverable || l.Obstacle != f.ForkObstacle() {
 		t.Errorf("%+v", l)
 	}
 	r = run(t, m, "crash")
 	wantState(t, r, "lost", false)
-	if !strings.Contains(notes(r), "could not be brought back: fakes can't be copied") {
-		t.Errorf("%q", r.Notes)
-	}
+	wantNotes(t, r, "could not be brought back: fakes can't be copied")
 	if all, _ := f.copies(); len(all) != 0 {
 		t.Errorf("%d copies", len(all))
 	}
@@ -182,17 +166,12 @@ func TestAHangThatWasKilledIsUndone(t *testing.T) {
 		run(t, m, "a")
 		r := mustRun(t, m, RunRequest{Code: "hang", Timeout: 2 * time.Second})
 		wantState(t, r, "restored", true)
-		if r.Status != StatusTimeout || !strings.Contains(r.RestartReason, "ignored the interrupt") {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Status == StatusTimeout && strings.Contains(r.RestartReason, "ignored the interrupt"), "%+v", r)
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		i, err := m.Interrupt(t.Context(), me, "")
-		if err != nil || !i.Stopped || i.StateKept || !i.StateRestored || !strings.Contains(i.Message, "its process had to be killed; its variables are as they were before the call") {
-			t.Errorf("%+v %v", i, err)
-		}
-		if r := run(t, m, "b"); r.Stdout != "a b" {
-			t.Errorf("%+v", r)
-		}
+		expect(t, err == nil && i.Stopped && !i.StateKept && i.StateRestored && strings.Contains(i.Message, "its process had to be killed; its variables are as they were before the call"),
+			"%+v %v", i, err)
+		wantOut(t, run(t, m, "b"), "a b")
 	})
 }
 
@@ -203,27 +182,19 @@ func TestAStateThatCanNotBeCopiedIsToldBeforeAndAfter(t *testing.T) {
 	r := run(t, m, "2 threads")
 	wantState(t, r, "", false)
 	const news = "if a later call crashes, the variables can't be brought back: 2 Python threads are running"
-	if notes(r) != news {
-		t.Errorf("%q", r.Notes)
-	}
+	expect(t, notes(r) == news, "%q", r.Notes)
 	if l := list(t, m)[0]; l.Recoverable || l.Obstacle != "2 Python threads are running" {
 		t.Errorf("%+v", l)
 	}
 	r = run(t, m, "3 threads")
 	wantState(t, r, "", false)
-	if len(r.Notes) != 0 {
-		t.Errorf("told twice: %q", r.Notes)
-	}
+	expect(t, len(r.Notes) == 0, "told twice: %q", r.Notes)
 	r = run(t, m, "crash")
 	wantState(t, r, "lost", true) // a fresh interpreter has nothing to lose
-	if !strings.Contains(notes(r), "could not be brought back: 3 Python threads are running") {
-		t.Errorf("%q", r.Notes)
-	}
+	wantNotes(t, r, "could not be brought back: 3 Python threads are running")
 	r = run(t, m, "b")
 	wantState(t, r, "", true)
-	if r.Stdout != "b" {
-		t.Errorf("%+v", r)
-	}
+	expect(t, r.Stdout == "b", "%+v", r)
 }
 
 func TestAFailingCopyFailsNoCall(t *testing.T) {
@@ -242,9 +213,7 @@ func TestAFailingCopyFailsNoCall(t *testing.T) {
 		}
 		r := run(t, m, "crash")
 		wantState(t, r, "lost", true)
-		if !strings.Contains(notes(r), "could not be brought back: "+name) {
-			t.Errorf("%q", r.Notes)
-		}
+		wantNotes(t, r, "could not be brought back: "+name)
 	}
 }
 
@@ -255,9 +224,7 @@ func TestACopyThatHangsDelaysTheNextCallByItsBoundOnly(t *testing.T) {
 		m := surviving(t, f, nil)
 		began := time.Now()
 		run(t, m, "a")
-		if took := time.Since(began); took != 0 {
-			t.Errorf("the call itself took %s", took)
-		}
+		wantTook(t, began, 0)
 		// A call that is to answer at once waits for it: nothing else runs.
 		r := mustRun(t, m, RunRequest{Code: "b", Wait: -1})
 		if r.Status == StatusRunning {
@@ -266,20 +233,12 @@ func TestACopyThatHangsDelaysTheNextCallByItsBoundOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r.Status != StatusOK || r.Execution != 2 {
-			t.Errorf("%+v", r)
-		}
-		if took := time.Since(began); took != checkpointTime {
-			t.Errorf("took %s", took)
-		}
+		expect(t, r.Status == StatusOK && r.Execution == 2, "%+v", r)
+		wantTook(t, began, checkpointTime)
 		began = time.Now()
 		all, err := m.List(t.Context(), me)
-		if err != nil || all[0].Recoverable || all[0].Status != "running" {
-			t.Errorf("%+v %v", all, err)
-		}
-		if took := time.Since(began); took != listPatience {
-			t.Errorf("the listing took %s", took)
-		}
+		expect(t, err == nil && !all[0].Recoverable && all[0].Status == "running", "%+v %v", all, err)
+		wantTook(t, began, listPatience)
 	})
 }
 
@@ -307,9 +266,7 @@ func TestADeadUnderstudyIsReplacedBeforeTheNextCall(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	wantState(t, run(t, m, "crash"), "restored", true)
-	if r := run(t, m, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
+	wantOut(t, run(t, m, "b"), "a b")
 }
 
 func TestACopyThatDoesNotWakeMeansALoss(t *testing.T) {
@@ -336,9 +293,7 @@ func TestACopyThatDoesNotWakeMeansALoss(t *testing.T) {
 					t.Errorf("after %s: %q", took, r.Notes)
 				}
 				f.waking = nil
-				if r := run(t, m, "b"); r.Stdout != "b" {
-					t.Errorf("%+v", r)
-				}
+				wantOut(t, run(t, m, "b"), "b")
 				_, err := m.Undo(t.Context(), me, "")
 				if err != nil { // back to the fresh interpreter
 					t.Error(err)
@@ -356,9 +311,7 @@ func TestDeathBetweenCallsIsUndone(t *testing.T) {
 	f.lead().die("killed by SIGKILL")
 	r := run(t, m, "b")
 	wantState(t, r, "restored", true)
-	if r.Stdout != "a b" || !r.RestartedBeforeRun || !strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") {
-		t.Errorf("%+v", r)
-	}
+	expect(t, r.Stdout == "a b" && r.RestartedBeforeRun && strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL"), "%+v", r)
 	list(t, m)
 	f.lead().die("killed by SIGKILL")
 	if v, _, err := m.Variables(t.Context(), me, ""); err != nil || len(v.Variables) == 0 {
@@ -366,9 +319,7 @@ func TestDeathBetweenCallsIsUndone(t *testing.T) {
 	}
 	r = run(t, m, "crash") // after two deaths
 	wantState(t, r, "restored", true)
-	if r := run(t, m, "c"); r.Stdout != "a b c" {
-		t.Errorf("%+v", r)
-	}
+	wantOut(t, run(t, m, "c"), "a b c")
 }
 
 func TestALossThatNobodyWasToldOfIsToldWithTheNextCrash(t *testing.T) {
@@ -382,10 +333,9 @@ func TestALossThatNobodyWasToldOfIsToldWithTheNextCrash(t *testing.T) {
 	}
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
-	if !strings.Contains(notes(r), "had been lost before: the interpreter's process ended between two calls: killed by SIGKILL") ||
-		!strings.Contains(notes(r), "could not be brought back: 1 Python threads are running") {
-		t.Errorf("%q", r.Notes)
-	}
+	expect(t, strings.Contains(notes(r), "had been lost before: the interpreter's process ended between two calls: killed by SIGKILL") &&
+		strings.Contains(notes(r), "could not be brought back: 1 Python threads are running"),
+		"%q", r.Notes)
 }
 
 func TestTheSecondTryOfACrashHasTheVariablesToo(t *testing.T) {
@@ -394,15 +344,9 @@ func TestTheSecondTryOfACrashHasTheVariablesToo(t *testing.T) {
 	run(t, m, "a")
 	r := run(t, m, "crash")
 	wantState(t, r, "restored", true)
-	if !strings.Contains(notes(r), "was run once more (--rerun-after-crash)") {
-		t.Errorf("%q", r.Notes)
-	}
-	if r.Stdout != "before\nbefore\n" || len(f.started()) != 3 {
-		t.Errorf("%d workers, %+v", len(f.started()), r)
-	}
-	if r := run(t, m, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
+	wantNotes(t, r, "was run once more (--rerun-after-crash)")
+	expect(t, r.Stdout == "before\nbefore\n" && len(f.started()) == 3, "%d workers, %+v", len(f.started()), r)
+	wantOut(t, run(t, m, "b"), "a b")
 }
 
 func TestResetAndRestartLetGoOfAllStates(t *testing.T) {
@@ -421,14 +365,11 @@ func TestResetAndRestartLetGoOfAllStates(t *testing.T) {
 	if _, asleep := f.copies(); r.Stdout != "d" || asleep != 1 {
 		t.Errorf("%d copies, %+v", asleep, r)
 	}
-	if _, err := m.Restart(t.Context(), me, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(m.Restart(t.Context(), me, "")))
 	if _, asleep := f.copies(); asleep != 0 {
 		t.Errorf("%d copies", asleep)
 	}
-	_, err := m.Undo(t.Context(), me, "")
-	wantCode(t, err, CodeInvalid, "nothing to undo")
+	wantCode(t, errOf(m.Undo(t.Context(), me, "")), CodeInvalid, "nothing to undo")
 }
 
 // TestDeleteAndRestartDuringAWake end what a crash has begun.
@@ -454,16 +395,10 @@ func TestDeleteAndRestartDuringAWake(t *testing.T) {
 				}()
 				synctest.Wait()
 				began := time.Now()
-				if err := end(t, m, id); err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(began); took != 0 {
-					t.Errorf("took %s", took)
-				}
+				must(t, end(t, m, id))
+				wantTook(t, began, 0)
 				r := <-answers
-				if r == nil || r.Status != StatusCrashed || *r.StateRestored || r.InterpreterRestarted != (name == "restart") {
-					t.Errorf("%+v", r)
-				}
+				expect(t, r != nil && r.Status == StatusCrashed && !(*r.StateRestored) && r.InterpreterRestarted == (name == "restart"), "%+v", r)
 				if _, asleep := f.copies(); asleep != 0 {
 					t.Errorf("%d copies", asleep)
 				}
@@ -479,9 +414,7 @@ func TestEndWhileACopyIsMade(t *testing.T) {
 		f.forking = func(context.Context, *fakeWorker, Purpose) error { time.Sleep(time.Second); return nil }
 		m := surviving(t, f, nil)
 		id := run(t, m, "a").InterpreterID
-		if err := m.Delete(t.Context(), me, id); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, m, id)
 		if all, asleep := f.copies(); len(all) != 1 || asleep != 0 {
 			t.Errorf("%d of %d copies sleep on", asleep, len(all))
 		}
@@ -531,9 +464,7 @@ func TestWhatFailsIsForetold(t *testing.T) {
 	wantState(t, run(t, m, "a"), "", true) // as far as anybody knew
 	r := run(t, m, "b")
 	wantState(t, r, "", false)
-	if !strings.Contains(notes(r), "the variables can't be brought back: fork failed: Resource temporarily unavailable") {
-		t.Errorf("%q", r.Notes)
-	}
+	wantNotes(t, r, "the variables can't be brought back: fork failed: Resource temporarily unavailable")
 	list(t, m) // waits until the copy has failed
 	f.forking = nil
 	wantState(t, run(t, m, "c"), "", false)

@@ -37,9 +37,7 @@ func TestACrashInABurstCostsTheCallsSinceTheLastCopy(t *testing.T) {
 			r := run(t, m, "crash")
 			wantState(t, r, "lost", true)
 			const want = "what executions 2 to 4 did to the variables could not be brought back: calls came faster than copies are made (--copy-share)"
-			if r.StateBefore != 2 || !strings.Contains(notes(r), want) {
-				t.Errorf("history %d: %d %q", history, r.StateBefore, r.Notes)
-			}
+			expect(t, r.StateBefore == 2 && strings.Contains(notes(r), want), "history %d: %d %q", history, r.StateBefore, r.Notes)
 			for range 3 { // what was brought back has another copy at once
 				wantState(t, run(t, m, "crash"), "restored", true)
 			}
@@ -109,9 +107,7 @@ func TestUndoAfterABurst(t *testing.T) {
 		m := bursting(t, remembers(), nil)
 		run(t, m, "a")
 		run(t, m, "b")
-		if u := undo(t, m); u.Execution != 2 {
-			t.Errorf("%+v", u)
-		}
+		wantUndone(t, m, 2)
 		run(t, m, "c")
 		run(t, m, "d")
 		const refusal = "execution 4 can't be undone: the variables as they were before it can't be brought back: calls came faster than copies are made (--copy-share); the nearest state that is kept is that after execution 1"
@@ -122,9 +118,7 @@ func TestUndoAfterABurst(t *testing.T) {
 		if u := undo(t, m); u.Execution != 5 || !strings.Contains(u.Message, "There is no earlier state to undo to") {
 			t.Errorf("%+v", u)
 		}
-		if r := run(t, m, "f"); r.Stdout != "a c d f" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, run(t, m, "f"), "a c d f")
 	})
 }
 
@@ -142,9 +136,7 @@ func TestAStandInThatDiesIsReplaced(t *testing.T) {
 		if r := run(t, m, "crash"); r.StateBefore != 3 {
 			t.Errorf("%d %q", r.StateBefore, r.Notes)
 		}
-		if r := run(t, m, "d"); r.Stdout != "a b d" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, run(t, m, "d"), "a b d")
 	})
 }
 
@@ -168,9 +160,7 @@ func TestACopyThatFailedIsTriedAgainAtOnce(t *testing.T) {
 		run(t, m, "b")
 		run(t, m, "c")
 		wantState(t, run(t, m, "crash"), "restored", true)
-		if r := run(t, m, "d"); r.Stdout != "a b c d" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, run(t, m, "d"), "a b c d")
 	})
 }
 
@@ -202,12 +192,8 @@ func TestAnIdleSessionHasNoCopyOfItsState(t *testing.T) {
 		wantState(t, run(t, m, "crash"), "restored", true)
 		asleep(31*time.Second, 1)
 		undo(t, m) // of the crash, which left nothing
-		if u := undo(t, m); u.Execution != 3 {
-			t.Errorf("%+v", u)
-		}
-		if r := run(t, m, "d"); r.Stdout != "a b d" {
-			t.Errorf("%+v", r)
-		}
+		wantUndone(t, m, 3)
+		wantOut(t, run(t, m, "d"), "a b d")
 	})
 }
 
@@ -258,9 +244,7 @@ func TestTheDeadKeepTheirCopies(t *testing.T) {
 			synctest.Wait()
 			r := run(t, m, "z")
 			wantState(t, r, test.state, true)
-			if r.Stdout != test.stdout {
-				t.Errorf("%s: %q: %q", name, r.Stdout, r.Notes)
-			}
+			expect(t, r.Stdout == test.stdout, "%s: %q: %q", name, r.Stdout, r.Notes)
 		})
 	}
 }
@@ -330,20 +314,15 @@ func TestOutputBetweenCallsIsToldApart(t *testing.T) {
 	f := echoes()
 	var entries recorder
 	m := newTestManager(t, f, func(o *Options) { o.Recorder = &entries })
-	defer m.Close(context.Background())
 	run(t, m, "first")
 	f.lead().prints(Piece{Stream: Stdout, Text: []byte("caf\xc3")}, Piece{Stream: Stderr, Text: []byte("oops\n")}, Piece{Stream: Stdout, Text: []byte("\xa9\n")})
 	r := run(t, m, "second")
-	if r.Between != "cafoops\né\n" || r.Stdout != "second" {
-		t.Errorf("got %q and %q", r.Between, r.Stdout)
-	}
+	expect(t, r.Between == "cafoops\né\n" && r.Stdout == "second", "got %q and %q", r.Between, r.Stdout)
 	printed := string(entries[1].Printed[Stdout].Text)
 	if want := "[between calls]\ncafé\n[this call]\nsecond"; printed != want {
 		t.Errorf("the whole output is %q, want %q", printed, want)
 	}
-	if entries[1].Result.Between != r.Between {
-		t.Errorf("recorded is %q", entries[1].Result.Between)
-	}
+	expect(t, entries[1].Result.Between == r.Between, "recorded is %q", entries[1].Result.Between)
 	if r := run(t, m, "third"); r.Between != "" {
 		t.Errorf("it is told twice: %q", r.Between)
 	}
@@ -353,16 +332,13 @@ func TestWaitHandsOutWhatWasPrintedBetweenCalls(t *testing.T) {
 	t.Parallel()
 	f := echoes()
 	m := newTestManager(t, f, func(o *Options) { o.OutputLimit = 200 })
-	defer m.Close(context.Background())
 	run(t, m, "first")
 	f.lead().prints(Piece{Stream: Stdout, Text: []byte(strings.Repeat("x", 1000))})
 	if l := list(t, m)[0]; l.Printed != 1000 {
 		t.Errorf("the listing says %d bytes", l.Printed)
 	}
 	r, err := m.Await(t.Context(), me, WaitRequest{})
-	if err != nil || !strings.HasPrefix(r.Between, "xxx") || len(r.Between) > 300 || r.Execution != 1 {
-		t.Errorf("got %+v, %v", r, err)
-	}
+	expect(t, err == nil && strings.HasPrefix(r.Between, "xxx") && len(r.Between) <= 300 && r.Execution == 1, "got %+v, %v", r, err)
 	if _, err := m.Await(t.Context(), me, WaitRequest{}); err == nil || !strings.Contains(err.Error(), "nothing is running") {
 		t.Errorf("the second wait says %v", err)
 	}
@@ -418,9 +394,7 @@ func TestTasksThatLetNothingElseRunLoseTheirProcess(t *testing.T) {
 		}
 		began := time.Now()
 		r := run(t, m, "b")
-		if r.Stdout != "a b" || time.Since(began) != checkpointTime {
-			t.Errorf("got %q after %v", r.Stdout, time.Since(began))
-		}
+		expect(t, r.Stdout == "a b" && time.Since(began) == checkpointTime, "got %q after %v", r.Stdout, time.Since(began))
 		if notes := strings.Join(r.Notes, " "); !strings.Contains(notes, "would let nothing else run") {
 			t.Errorf("the notes are %q", notes)
 		}
@@ -438,9 +412,7 @@ func TestAnOlderStateComesBackWhereThePresentOneHasNoCopy(t *testing.T) {
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
 	const want = "what executions 3 and 4 did to the variables could not be brought back: 2 Python threads are running"
-	if r.StateBefore != 3 || !strings.Contains(notes(r), want) || !strings.Contains(notes(r), "a note of waking") {
-		t.Errorf("%d %q", r.StateBefore, r.Notes)
-	}
+	expect(t, r.StateBefore == 3 && strings.Contains(notes(r), want) && strings.Contains(notes(r), "a note of waking"), "%d %q", r.StateBefore, r.Notes)
 	wantNothingDone(t, m, "execution 5 crashed and executions 3 and 4 are lost with it, so there is nothing of them to undo. Call undo again to undo execution 2")
 	if r := run(t, m, "c"); r.Stdout != "a b c" || r.StateBefore != 0 {
 		t.Errorf("%+v", r)
@@ -450,9 +422,7 @@ func TestAnOlderStateComesBackWhereThePresentOneHasNoCopy(t *testing.T) {
 			t.Errorf("%+v", u)
 		}
 	}
-	if r := run(t, m, "d"); r.Stdout != "a d" {
-		t.Errorf("%+v", r)
-	}
+	wantOut(t, run(t, m, "d"), "a d")
 }
 
 func TestAnOlderStateComesBackWhereTheCopyDoesNotWake(t *testing.T) {
@@ -470,12 +440,9 @@ func TestAnOlderStateComesBackWhereTheCopyDoesNotWake(t *testing.T) {
 	}
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
-	if r.StateBefore != 3 || !strings.Contains(notes(r), "what executions 3 and 4 did to the variables could not be brought back: their copy did not wake: its pipes are gone") {
-		t.Errorf("%d %q", r.StateBefore, r.Notes)
-	}
-	if r := run(t, m, "e"); r.Stdout != "a b e" {
-		t.Errorf("%+v", r)
-	}
+	expect(t, r.StateBefore == 3 && strings.Contains(notes(r), "what executions 3 and 4 did to the variables could not be brought back: their copy did not wake: its pipes are gone"),
+		"%d %q", r.StateBefore, r.Notes)
+	wantOut(t, run(t, m, "e"), "a b e")
 }
 
 // TestAnOlderStateAfterADeathBetweenTwoCalls: the listing foretells it, and the
@@ -492,14 +459,11 @@ func TestAnOlderStateAfterADeathBetweenTwoCalls(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	_, told, err := m.Variables(t.Context(), me, "")
-	if err != nil || len(told) != 1 || !strings.HasSuffix(told[0], "killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost") {
-		t.Errorf("%q %v", told, err)
-	}
+	expect(t, err == nil && len(told) == 1 && strings.HasSuffix(told[0], "killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost"),
+		"%q %v", told, err)
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
-	if r.StateBefore != 2 || !strings.Contains(notes(r), "variables had been lost before") {
-		t.Errorf("%d %q", r.StateBefore, r.Notes)
-	}
+	expect(t, r.StateBefore == 2 && strings.Contains(notes(r), "variables had been lost before"), "%d %q", r.StateBefore, r.Notes)
 	if r := run(t, m, "b"); r.Stdout != "a b" || r.StateRestored != nil {
 		t.Errorf("%+v", r)
 	}
@@ -521,9 +485,7 @@ func TestTheFallBackOfAnUndo(t *testing.T) {
 		return nil
 	}
 	undoRefused(t, m, CodeStart, "execution 3 could not be undone", "could not be brought back", "the variables are as they were before execution 2; executions 2 and 3 are lost")
-	if r := run(t, m, "d"); r.Stdout != "a d" {
-		t.Errorf("%+v", r)
-	}
+	wantOut(t, run(t, m, "d"), "a d")
 }
 
 func TestAnInterruptThatKillsSaysWhichStateIsBack(t *testing.T) {
@@ -533,9 +495,8 @@ func TestAnInterruptThatKillsSaysWhichStateIsBack(t *testing.T) {
 		run(t, m, "2 threads")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		i, err := m.Interrupt(t.Context(), me, "")
-		if err != nil || i.StateKept || i.StateRestored || !strings.Contains(i.Message, "had to be killed; the variables are as they were before execution 2") {
-			t.Errorf("%+v %v", i, err)
-		}
+		expect(t, err == nil && !i.StateKept && !i.StateRestored && strings.Contains(i.Message, "had to be killed; the variables are as they were before execution 2"),
+			"%+v %v", i, err)
 	})
 }
 
@@ -573,9 +534,7 @@ func TestADeathThatVariablesFinds(t *testing.T) {
 		return nil
 	}
 	variables, told, err := m.Variables(t.Context(), me, "")
-	if err != nil || len(variables.Variables) != 1 || len(told) != 1 || !strings.HasSuffix(told[0], "its variables are back") {
-		t.Errorf("%v %q %v", variables, told, err)
-	}
+	expect(t, err == nil && len(variables.Variables) == 1 && len(told) == 1 && strings.HasSuffix(told[0], "its variables are back"), "%v %q %v", variables, told, err)
 	wantState(t, run(t, m, "b"), "restored", true)
 }
 

@@ -25,23 +25,16 @@ func TestRestartGoesAheadOfTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		starter := stubborn()
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
 		for range 2 { // the queue is full
 			go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "y"}) }()
 		}
 		synctest.Wait()
 		began := time.Now()
-		if _, err := m.Restart(t.Context(), me, ""); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		must(t, errOf(m.Restart(t.Context(), me, "")))
+		wantTook(t, began, 0)
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
-		if err != nil || r.Status != StatusInterrupted || !r.InterpreterRestarted || r.RestartReason != errRestart.Error() {
-			t.Errorf("%+v %v", r, err)
-		}
+		expect(t, err == nil && r.Status == StatusInterrupted && r.InterpreterRestarted && r.RestartReason == errRestart.Error(), "%+v %v", r, err)
 		synctest.Wait()
 		if l, _ := m.List(t.Context(), me); l[0].Running != 2 || l[0].Waiting != 1 || len(starter.started()) != 2 {
 			t.Errorf("%+v with %d workers", l, len(starter.started()))
@@ -53,7 +46,6 @@ func TestDeletedIsNotRestarted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		starter := stubborn()
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		l := mustCreate(t, m)
 		answers := make(chan *Result, 3)
 		for range 3 { // one runs, two fill the queue
@@ -63,9 +55,7 @@ func TestDeletedIsNotRestarted(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if err := m.Delete(t.Context(), me, l.ID); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, m, l.ID)
 		synctest.Wait()
 		for range 3 {
 			if r := <-answers; r != nil && (r.InterpreterRestarted || r.RestartReason != errEnd.Error() || *r.StateRestored) {
@@ -87,7 +77,6 @@ func TestEndDuringAStartLeavesNoWorker(t *testing.T) {
 			return &fakeWorker{}, nil
 		}}
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		left := make(chan error, 1)
 		go func() {
 			_, err := m.Run(t.Context(), me, RunRequest{Code: "x", Wait: 2 * time.Minute})
@@ -113,7 +102,6 @@ func TestRestartFindsCodeThatIsAboutToRun(t *testing.T) {
 		quick := starter.start
 		starter.start = func(s Spec) (*fakeWorker, error) { time.Sleep(time.Second); return quick(s) }
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		refusals := make(chan error, 1)
 		go func() {
 			_, err := m.Run(t.Context(), me, RunRequest{Code: "x"})
@@ -122,9 +110,7 @@ func TestRestartFindsCodeThatIsAboutToRun(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := m.Restart(ctx, me, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(m.Restart(ctx, me, "")))
 		wantCode(t, <-refusals, CodeBusy, "being restarted", "did not run")
 	})
 }
@@ -139,16 +125,11 @@ func TestWhatDiesOfTheInterruptWasStopped(t *testing.T) {
 			})
 			return Outcome{}, w.crash
 		}), nil)
-		defer m.Close(t.Context())
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
-		if r.Status != StatusTimeout || r.ExcType != "TimeoutError" || !r.InterpreterRestarted || r.RestartReason != "killed by SIGINT" {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Status == StatusTimeout && r.ExcType == "TimeoutError" && r.InterpreterRestarted && r.RestartReason == "killed by SIGINT", "%+v", r)
 		mustRun(t, m, RunRequest{Code: "x", Wait: -1})
 		i, err := m.Interrupt(t.Context(), me, "")
-		if err != nil || !i.Stopped || i.StateKept || !strings.Contains(i.Message, "killed by SIGINT; the variables are lost") {
-			t.Errorf("%+v %v", i, err)
-		}
+		expect(t, err == nil && i.Stopped && !i.StateKept && strings.Contains(i.Message, "killed by SIGINT; the variables are lost"), "%+v %v", i, err)
 	})
 }
 
@@ -163,11 +144,8 @@ func TestAnAnswerFromAKilledWorker(t *testing.T) {
 			}}, nil
 		}
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
-		if r.Status != StatusTimeout || !r.InterpreterRestarted || r.StateRestored == nil || *r.StateRestored || r.Variables != nil {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Status == StatusTimeout && r.InterpreterRestarted && r.StateRestored != nil && !(*r.StateRestored) && r.Variables == nil, "%+v", r)
 		if n := len(starter.started()); n != 2 {
 			t.Errorf("%d workers", n)
 		}
@@ -177,7 +155,6 @@ func TestAnAnswerFromAKilledWorker(t *testing.T) {
 func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
@@ -190,9 +167,7 @@ func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
 				t.Fatalf("%+v %v", r, err)
 			}
 		}
-		if _, err := m.Interrupt(t.Context(), me, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(m.Interrupt(t.Context(), me, "")))
 		for _, want := range []int{2, 1} {
 			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Execution != want || r.Status != StatusInterrupted {
 				t.Fatalf("%+v %v", r, err)
@@ -207,7 +182,6 @@ func TestALeavingCallerTakesNoResult(t *testing.T) {
 			time.Sleep(time.Second)
 			return Outcome{OK: true}, nil
 		}), nil)
-		defer m.Close(t.Context())
 		mustRun(t, m, RunRequest{Code: "x", Wait: -1})
 		time.Sleep(2 * time.Second) // it is over
 		ctx, cancel := context.WithCancel(t.Context())
@@ -231,12 +205,10 @@ func TestLostVariablesAreToldAfterAFailedStartToo(t *testing.T) {
 		return start(s)
 	}
 	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
 	mustRun(t, m, RunRequest{Code: "a"})
 	starter.started()[0].die("killed by SIGKILL")
 	broken = true
-	_, err := m.Run(t.Context(), me, RunRequest{Code: "b"})
-	wantCode(t, err, CodeStart)
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "b"})), CodeStart)
 	broken = false
 	if r := mustRun(t, m, RunRequest{Code: "b"}); !strings.Contains(r.RestartReason, "killed by SIGKILL") || *r.StateRestored {
 		t.Errorf("%+v", r)
@@ -249,14 +221,10 @@ func TestLostVariablesAreToldAfterAFailedStartToo(t *testing.T) {
 func TestHugeArgumentsAreRefused(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
-	_, err := m.Run(t.Context(), me, RunRequest{Code: strings.Repeat(" ", maxCode+1)})
-	wantCode(t, err, CodeInvalid, "code is 10485761 bytes", "file")
-	_, err = m.Run(t.Context(), me, RunRequest{InterpreterID: strings.Repeat("x", 1<<20)})
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: strings.Repeat(" ", maxCode+1)})), CodeInvalid, "code is 10485761 bytes", "file")
+	_, err := m.Run(t.Context(), me, RunRequest{InterpreterID: strings.Repeat("x", 1<<20)})
 	wantCode(t, err, CodeNotFound, "list")
-	if len(err.Error()) > 300 {
-		t.Errorf("the id comes back: %d bytes", len(err.Error()))
-	}
+	expect(t, len(err.Error()) <= 300, "the id comes back: %d bytes", len(err.Error()))
 	if n := len(starter.started()); n != 0 {
 		t.Errorf("%d workers", n)
 	}
@@ -265,28 +233,18 @@ func TestHugeArgumentsAreRefused(t *testing.T) {
 func TestACutOutputIsKeptWholeHoweverLateItIsSpooled(t *testing.T) {
 	text := strings.Repeat("0123456789", 2000)
 	m := newTestManager(t, echoes(), func(o *Options) { o.OutputLimit, o.SpoolAfter = 10_000, 1<<20 })
-	defer m.Close(t.Context())
 	r := mustRun(t, m, RunRequest{Code: text})
 	kept, err := os.ReadFile(r.OutputPath)
-	if err != nil || string(kept) != text || r.StdoutTruncated != 10_000 {
-		t.Errorf("%d of %d bytes, %d truncated, %v", len(kept), len(text), r.StdoutTruncated, err)
-	}
+	expect(t, err == nil && string(kept) == text && r.StdoutTruncated == 10_000, "%d of %d bytes, %d truncated, %v", len(kept), len(text), r.StdoutTruncated, err)
 }
 
 // What code has removed does not keep its interpreter from being started again.
 func TestRestartMakesTheWorkdirAnew(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	l := mustCreate(t, m)
-	if err := os.Remove(l.Workdir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Restart(t.Context(), me, l.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(l.Workdir); err != nil {
-		t.Error(err)
-	}
+	must(t, os.Remove(l.Workdir))
+	must(t, errOf(m.Restart(t.Context(), me, l.ID)))
+	must(t, errOf(os.Stat(l.Workdir)))
 }
 
 // tries is a worker whose code says how it ends; its runs can be copied.
@@ -331,15 +289,13 @@ var errForbidden = errors.New("forbidden")
 
 func wantFailures(t *testing.T, r *Result, failures int, stop bool) {
 	t.Helper()
-	if r.FailuresInARow != failures || (r.Stop != "") != stop {
-		t.Errorf("execution %d (%s): %d in a row and %q; want %d, to stop: %v", r.Execution, r.Status, r.FailuresInARow, r.Stop, failures, stop)
-	}
+	expect(t, r.FailuresInARow == failures && (r.Stop != "") == stop,
+		"execution %d (%s): %d in a row and %q; want %d, to stop: %v", r.Execution, r.Status, r.FailuresInARow, r.Stop, failures, stop)
 }
 
 func TestFailuresInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 3 })
-		defer m.Close(t.Context())
 		for _, step := range []struct {
 			code     string
 			failures int
@@ -352,9 +308,7 @@ func TestFailuresInARow(t *testing.T) {
 		} {
 			r := mustRun(t, m, RunRequest{Code: step.code, Timeout: time.Second})
 			wantFailures(t, r, step.failures, step.stop)
-			if step.stop && !strings.HasPrefix(r.Stop, fmt.Sprintf("%d runs in a row have failed. Don't try again", step.failures)) {
-				t.Errorf("%q", r.Stop)
-			}
+			expect(t, !step.stop || strings.HasPrefix(r.Stop, fmt.Sprintf("%d runs in a row have failed. Don't try again", step.failures)), "%q", r.Stop)
 		}
 	})
 }
@@ -362,7 +316,6 @@ func TestFailuresInARow(t *testing.T) {
 // TestTrialsAreNotCounted: that many fail is what an experiment is like.
 func TestTrialsAreNotCounted(t *testing.T) {
 	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
-	defer m.Close(t.Context())
 	for _, step := range []struct {
 		request  RunRequest
 		failures int
@@ -375,7 +328,6 @@ func TestTrialsAreNotCounted(t *testing.T) {
 func TestAnInterruptedRunShowsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
-		defer m.Close(t.Context())
 		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 1, false)
 		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
 		if i, err := m.Interrupt(t.Context(), me, ""); err != nil || !i.Stopped {
@@ -404,13 +356,9 @@ func TestWhatClearsFailures(t *testing.T) {
 			run(t, m, "ok")
 			run(t, m, "error")
 			run(t, m, "error")
-			if err := test.act(m); err != nil {
-				t.Fatal(err)
-			}
+			must(t, test.act(m))
 			all, err := m.List(t.Context(), me)
-			if err != nil || all[len(all)-1].Failures != test.left {
-				t.Errorf("%+v %v", all, err)
-			}
+			expect(t, err == nil && all[len(all)-1].Failures == test.left, "%+v %v", all, err)
 			r := mustRun(t, m, RunRequest{Code: "error", InterpreterID: all[len(all)-1].ID})
 			wantFailures(t, r, test.left+1, test.left+1 >= 3)
 			r = mustRun(t, m, RunRequest{Code: "error", InterpreterID: r.InterpreterID, Reset: true})
@@ -422,7 +370,6 @@ func TestWhatClearsFailures(t *testing.T) {
 // TestRefusalsCount: also those of a run that would have reset the session.
 func TestRefusalsCount(t *testing.T) {
 	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries, o.Verifier = 3, picky{} })
-	defer m.Close(t.Context())
 	mustRun(t, m, RunRequest{Code: "error"})
 	refused := func(code string, reset bool) error {
 		_, err := m.Run(t.Context(), me, RunRequest{Code: code, Reset: reset})
@@ -430,41 +377,31 @@ func TestRefusalsCount(t *testing.T) {
 	}
 	err := refused("forbidden", false)
 	wantCode(t, err, CodeRefused, "os is not allowed")
-	if strings.Contains(err.Error(), "[stop]") {
-		t.Error(err)
-	}
+	expect(t, !strings.Contains(err.Error(), "[stop]"), "%+v", err)
 	if err := refused("unjudged", false); CodeOf(err) != "" || strings.Contains(err.Error(), "[stop]") {
 		t.Error(err)
 	}
 	err = refused("forbidden", true)
 	wantCode(t, err, CodeRefused, "line 1: os is not allowed\n[stop] 3 runs in a row have failed. Don't try again in the same way: stop, tell the user")
-	if !errors.Is(err, errForbidden) {
-		t.Error("the cause is lost")
-	}
+	expect(t, errors.Is(err, errForbidden), "the cause is lost")
 	wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 4, true)
 }
 
 func TestNobodyIsToldToStop(t *testing.T) {
 	m := newTestManager(t, tries(), func(o *Options) { o.Verifier = picky{} })
-	defer m.Close(t.Context())
 	for i := range 10 {
 		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), i+1, false)
 	}
 	_, err := m.Run(t.Context(), me, RunRequest{Code: "forbidden"})
 	wantCode(t, err, CodeRefused, "os is not allowed")
-	if strings.Contains(err.Error(), "[stop]") {
-		t.Error(err)
-	}
+	expect(t, !strings.Contains(err.Error(), "[stop]"), "%+v", err)
 }
 
 func TestTheFirstFailureMayBeTheLast(t *testing.T) {
 	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 1 })
-	defer m.Close(t.Context())
 	r := mustRun(t, m, RunRequest{Code: "error"})
 	wantFailures(t, r, 1, true)
-	if !strings.HasPrefix(r.Stop, "This run has failed. ") {
-		t.Error(r.Stop)
-	}
+	expect(t, strings.HasPrefix(r.Stop, "This run has failed. "), "%+v", r.Stop)
 }
 
 // prints prints more and more until it is interrupted, or for ever.
@@ -491,15 +428,10 @@ func TestPrintLimit(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				m := surviving(t, prints(obeys), func(o *Options) { o.PrintLimit, o.OutputLimit = 1e6, 1000 })
 				r := run(t, m, "flood")
-				if r.Status != StatusInterrupted || !strings.HasPrefix(r.ExcInfo.Msg, "output limit of 1 MB reached") {
-					t.Errorf("%+v", r)
-				}
-				if r.InterpreterRestarted == obeys {
-					t.Errorf("restarted: %v", r.InterpreterRestarted)
-				}
-				if !strings.HasPrefix(r.Stdout, "line\nline\n") || r.StdoutTruncated < 1e6-2000 || r.OutputPath == "" {
-					t.Errorf("%d of stdout, %d left out, %q", len(r.Stdout), r.StdoutTruncated, r.OutputPath)
-				}
+				expect(t, r.Status == StatusInterrupted && strings.HasPrefix(r.ExcInfo.Msg, "output limit of 1 MB reached"), "%+v", r)
+				expect(t, r.InterpreterRestarted != obeys, "restarted: %v", r.InterpreterRestarted)
+				expect(t, strings.HasPrefix(r.Stdout, "line\nline\n") && r.StdoutTruncated >= 1e6-2000 && r.OutputPath != "",
+					"%d of stdout, %d left out, %q", len(r.Stdout), r.StdoutTruncated, r.OutputPath)
 			})
 		})
 	}

@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 )
 
@@ -258,7 +260,9 @@ func newTestManager(t *testing.T, starter Starter, change func(*Options)) *Manag
 	if change != nil {
 		change(&o)
 	}
-	return NewManager(o)
+	m := NewManager(o)
+	t.Cleanup(func() { m.Close(context.Background()) })
+	return m
 }
 
 // fakeLine is a worker and its copies that stand by. Its faults are breaches
@@ -465,9 +469,7 @@ func (f *fakeStarter) checkEnd(t *testing.T) {
 		t.Errorf("%d copies sleep on", asleep)
 	}
 	for i, w := range f.started() {
-		if !w.closed {
-			t.Errorf("worker %d was not closed", i)
-		}
+		expect(t, w.closed, "worker %d was not closed", i)
 		l := w.shared()
 		l.mu.Lock()
 		for _, fault := range l.faults {
@@ -480,3 +482,55 @@ func (f *fakeStarter) checkEnd(t *testing.T) {
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func makeFIFO(path string) error { return exec.Command("mkfifo", path).Run() }
+
+// must ends the test at an error.
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// errOf is the error alone of what a call returned.
+func errOf[T any](_ T, err error) error { return err }
+
+// expect says what there is instead where a test does not find what it expects.
+func expect(t *testing.T, found bool, instead string, args ...any) {
+	t.Helper()
+	if !found {
+		t.Errorf(instead, args...)
+	}
+}
+
+func same(t *testing.T, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// wantOut wants what code printed.
+func wantOut(t *testing.T, r *Result, stdout string) {
+	t.Helper()
+	expect(t, r.Stdout == stdout, "%q was printed, not %q: %+v", r.Stdout, stdout, r)
+}
+
+func wantRun(t *testing.T, r *Result, execution int, stdout string) {
+	t.Helper()
+	expect(t, r.Execution == execution && r.Stdout == stdout, "execution %d printed %q, not %d %q: %+v", r.Execution, r.Stdout, execution, stdout, r)
+}
+
+// wantNotes wants a result's notes to have these words.
+func wantNotes(t *testing.T, r *Result, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		expect(t, strings.Contains(notes(r), w), "the notes say nothing of %q: %q", w, r.Notes)
+	}
+}
+
+// wantTook wants so much of a bubble's time to have passed.
+func wantTook(t *testing.T, began time.Time, want time.Duration) {
+	t.Helper()
+	took := time.Since(began)
+	expect(t, took == want, "it took %s, not %s", took, want)
+}

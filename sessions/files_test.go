@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // withFiles returns a manager, the id of a session of me's, and the session's
@@ -20,7 +18,6 @@ import (
 func withFiles(t *testing.T) (m *Manager, id, dir string) {
 	t.Helper()
 	m = newTestManager(t, echoes(), nil)
-	t.Cleanup(func() { m.Close(context.Background()) })
 	id = mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
 	dir = m.sessions[id].dirs.Work
 	for name, text := range map[string]string{
@@ -28,12 +25,8 @@ func withFiles(t *testing.T) (m *Manager, id, dir string) {
 		"long.txt": strings.Repeat("line\n", 1000), "../secret": "secret",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	for link, target := range map[string]string{"in": "a.txt", "out": "../secret", "abroad": "/etc", "up": "..", "loop": "loop", "dangling": "none"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
@@ -75,9 +68,7 @@ func TestFilesAreRead(t *testing.T) {
 		if f.Page != nil {
 			got = f.Page.Text
 		}
-		if got != test.want || f.Text != test.text || f.Modified.IsZero() {
-			t.Errorf("%s: %q %+v", test.path, got, f.FileInfo)
-		}
+		expect(t, got == test.want && f.Text == test.text && !f.Modified.IsZero(), "%s: %q %+v", test.path, got, f.FileInfo)
 	}
 }
 
@@ -89,8 +80,7 @@ func TestFilesThatAreNotRead(t *testing.T) {
 	}
 	for path, words := range badPaths {
 		wantCode(t, read(path, Range{}), CodeInvalid, words)
-		_, err := m.Stat(t.Context(), me, id, path)
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.Stat(t.Context(), me, id, path)), CodeInvalid, words)
 	}
 	wantCode(t, read("none", Range{}), CodeNotFound, "none")
 	wantCode(t, read("dangling", Range{}), CodeNotFound, "dangling")
@@ -107,37 +97,28 @@ func TestFilesThatAreNotRead(t *testing.T) {
 func TestDirectoriesAreListed(t *testing.T) {
 	m, id, dir := withFiles(t)
 	listed, err := m.Files(t.Context(), me, id, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kinds := map[string]string{}
 	for _, entry := range listed.Entries {
 		kinds[entry.Path] = entry.Kind
 	}
-	if diff := cmp.Diff(map[string]string{
+	same(t, map[string]string{
 		"a.txt": KindFile, "sub": KindDirectory, "binary": KindFile, "long.txt": KindFile, "…": KindDirectory,
 		"in": KindLink, "out": KindLink, "abroad": KindLink, "up": KindLink, "loop": KindLink, "dangling": KindLink,
-	}, kinds); diff != "" {
-		t.Error(diff)
-	}
+	}, kinds)
 	if listed, err := m.Files(t.Context(), me, id, "sub"); err != nil || len(listed.Entries) != 1 || listed.Entries[0].Path != "sub/b.csv" || listed.Entries[0].Size != 4 {
 		t.Errorf("%+v %v", listed, err)
 	}
 	for path, words := range badPaths {
-		_, err := m.Files(t.Context(), me, id, path)
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.Files(t.Context(), me, id, path)), CodeInvalid, words)
 	}
 	_, err = m.Files(t.Context(), me, id, "a.txt")
 	wantCode(t, err, CodeInvalid, "not a directory")
 	for i := range mostEntries + 5 {
-		if err := os.WriteFile(filepath.Join(dir, "sub", "f"+strings.Repeat("0", i%7)+string(rune('a'+i%26))+string(rune('α'+i/26))), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "sub", "f"+strings.Repeat("0", i%7)+string(rune('a'+i%26))+string(rune('α'+i/26))), nil, 0o600))
 	}
 	listed, err = m.Files(t.Context(), me, id, "sub")
-	if err != nil || len(listed.Entries) != mostEntries || listed.Left < 1 {
-		t.Errorf("%d entries and %d more, %v", len(listed.Entries), listed.Left, err)
-	}
+	expect(t, err == nil && len(listed.Entries) == mostEntries && listed.Left >= 1, "%d entries and %d more, %v", len(listed.Entries), listed.Left, err)
 }
 
 func TestFiguresAreReadFromThePrivateDirectoryOnly(t *testing.T) {
@@ -147,21 +128,14 @@ func TestFiguresAreReadFromThePrivateDirectoryOnly(t *testing.T) {
 		sink.Figure(Figure{Path: filepath.Join(dir, "figs", r.Code), MIMEType: "image/png", Title: r.Code, Preview: []byte("small")})
 		return Outcome{OK: true}, nil
 	}), nil)
-	defer m.Close(t.Context())
 	id := mustRun(t, m, RunRequest{Code: "one.png"}).InterpreterID
 	mustRun(t, m, RunRequest{Code: "../../passwd"})
-	if err := os.Mkdir(filepath.Join(dir, "figs"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "figs"), 0o700))
 	for path, text := range map[string]string{"figs/one.png": "the figure", "../passwd": "secret"} {
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600))
 	}
 	f, figure, err := m.Figure(t.Context(), me, id, "one.png", 100)
-	if err != nil || string(f.Data) != "the figure" || figure.Title != "one.png" || figure.Preview != nil {
-		t.Errorf("%+v %+v %v", f, figure, err)
-	}
+	expect(t, err == nil && string(f.Data) == "the figure" && figure.Title == "one.png" && figure.Preview == nil, "%+v %+v %v", f, figure, err)
 	_, _, err = m.Figure(t.Context(), me, id, "one.png", 5)
 	wantCode(t, err, CodeLimit, filepath.Join(dir, "figs", "one.png"))
 	_, _, err = m.Figure(t.Context(), me, id, "passwd", 100)
@@ -170,9 +144,7 @@ func TestFiguresAreReadFromThePrivateDirectoryOnly(t *testing.T) {
 		_, _, err = m.Figure(t.Context(), me, id, name, 100)
 		wantCode(t, err, CodeNotFound, "shown no figure")
 	}
-	if err := os.Remove(filepath.Join(dir, "figs", "one.png")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "figs", "one.png")))
 	_, _, err = m.Figure(t.Context(), me, id, "one.png", 100)
 	wantCode(t, err, CodeNotFound, "gone")
 }
@@ -185,22 +157,15 @@ func TestArtifactsAreRead(t *testing.T) {
 		sink.Artifact(Artifact{Name: name, Kind: "txt", Path: filepath.Join(dir, r.Code), Preview: "of " + r.Code, Image: []byte("small")})
 		return Outcome{OK: true}, os.WriteFile(filepath.Join(dir, r.Code), []byte("in "+r.Code+"\nend\n"), 0o600)
 	}), nil)
-	defer m.Close(t.Context())
 	first := mustRun(t, m, RunRequest{Code: "a.txt"})
-	if len(first.Artifacts) != 1 || string(first.Artifacts[0].Image) != "small" {
-		t.Errorf("%+v", first.Artifacts)
-	}
+	expect(t, len(first.Artifacts) == 1 && string(first.Artifacts[0].Image) == "small", "%+v", first.Artifacts)
 	id := first.InterpreterID
 	mustRun(t, m, RunRequest{Code: "b.txt"})
 	mustRun(t, m, RunRequest{Code: "../a.txt"})
 	f, artifact, err := m.Artifact(t.Context(), me, id, "b.txt", Range{}, 100)
-	if err != nil || string(f.Data) != "in b.txt\nend\n" || !f.Text || artifact.Preview != "of b.txt" || artifact.Image != nil {
-		t.Errorf("%+v %+v %v", f, artifact, err)
-	}
+	expect(t, err == nil && string(f.Data) == "in b.txt\nend\n" && f.Text && artifact.Preview == "of b.txt" && artifact.Image == nil, "%+v %+v %v", f, artifact, err)
 	f, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{From: 2}, 5)
-	if err != nil || f.Page.Text != "end\n" || f.Page.Path != filepath.Join(dir, "b.txt") {
-		t.Errorf("%+v %v", f, err)
-	}
+	expect(t, err == nil && f.Page.Text == "end\n" && f.Page.Path == filepath.Join(dir, "b.txt"), "%+v %v", f, err)
 	_, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{}, 5)
 	wantCode(t, err, CodeLimit, filepath.Join(dir, "b.txt"))
 	_, _, err = m.Artifact(t.Context(), me, id, "a.txt", Range{}, 100) // the newest of that name
@@ -208,12 +173,8 @@ func TestArtifactsAreRead(t *testing.T) {
 	_, _, err = m.Artifact(t.Context(), me, id, "c.txt", Range{}, 100)
 	wantCode(t, err, CodeNotFound, "kept no artifact")
 	record, err := m.Execution(me, id, 2)
-	if err != nil || len(record.Artifacts) != 1 || record.Artifacts[0].Name != "b.txt" || record.Artifacts[0].Image != nil {
-		t.Errorf("%+v %v", record, err)
-	}
-	if err := os.Remove(filepath.Join(dir, "b.txt")); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, err == nil && len(record.Artifacts) == 1 && record.Artifacts[0].Name == "b.txt" && record.Artifacts[0].Image == nil, "%+v %v", record, err)
+	must(t, os.Remove(filepath.Join(dir, "b.txt")))
 	_, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{}, 100)
 	wantCode(t, err, CodeNotFound, "gone")
 }
@@ -232,9 +193,8 @@ func TestUploads(t *testing.T) {
 			continue
 		}
 		written, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(test.path)))
-		if err != nil || string(written) != test.data || u.Replaced != test.replaced || u.Size != len(test.data) || u.InterpreterID != id {
-			t.Errorf("%s: %+v %q %v", test.path, u, written, err)
-		}
+		expect(t, err == nil && string(written) == test.data && u.Replaced == test.replaced && u.Size == len(test.data) && u.InterpreterID == id,
+			"%s: %+v %q %v", test.path, u, written, err)
 	}
 	for path, words := range badPaths {
 		if path == "out" {
@@ -250,8 +210,7 @@ func TestUploads(t *testing.T) {
 	for path, words := range map[string]string{
 		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "could not be written",
 	} {
-		_, err := m.Upload(t.Context(), me, id, path, []byte("x"))
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.Upload(t.Context(), me, id, path, []byte("x"))), CodeInvalid, words)
 	}
 	if secret, err := os.ReadFile(filepath.Join(dir, "..", "secret")); err != nil || string(secret) != "secret" {
 		t.Errorf("%q %v", secret, err)
@@ -264,7 +223,6 @@ func TestUploads(t *testing.T) {
 func TestUploadMakesTheDefaultSession(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
 	u, err := m.Upload(t.Context(), me, "", "data.csv", bytes.Repeat([]byte("x"), 1<<20))
 	if err != nil || len(starter.started()) != 0 {
 		t.Fatalf("%v; %d workers", err, len(starter.started()))
@@ -288,36 +246,25 @@ func TestWhatTakesThePlaceOfAWorkingDirectory(t *testing.T) {
 					o.Workdir = dir
 				}
 			})
-			defer m.Close(t.Context())
 			id := mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
 			dir = m.sessions[id].dirs.Work
 			for name, put := range map[string]func() error{
 				"link": func() error { return os.Symlink(foreign, dir) }, "pipe": func() error { return makeFIFO(dir) },
 			} {
-				if err := os.RemoveAll(dir); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.RemoveAll(dir))
 				if err := put(); err != nil {
 					t.Logf("%s: %v", name, err) // not possible on this system
 					continue
 				}
-				_, err := m.Files(t.Context(), me, id, "")
-				wantCode(t, err, CodeNotFound, "no directory any more")
-				_, err = m.Upload(t.Context(), me, id, "a.txt", []byte("x"))
-				wantCode(t, err, CodeNotFound, "no directory any more")
+				wantCode(t, errOf(m.Files(t.Context(), me, id, "")), CodeNotFound, "no directory any more")
+				wantCode(t, errOf(m.Upload(t.Context(), me, id, "a.txt", []byte("x"))), CodeNotFound, "no directory any more")
 			}
 			if left, err := os.ReadDir(foreign); err != nil || len(left) != 0 {
 				t.Errorf("%v %v", left, err)
 			}
-			if err := os.Remove(dir); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := m.Upload(t.Context(), me, id, "a.txt", []byte("x")); err != nil {
-				t.Error(err)
-			}
+			must(t, os.Remove(dir))
+			must(t, os.Mkdir(dir, 0o700))
+			must(t, errOf(m.Upload(t.Context(), me, id, "a.txt", []byte("x"))))
 		})
 	}
 }
@@ -369,31 +316,24 @@ func walled(t *testing.T, change func(*Options)) (*Manager, *confining, string) 
 			change(o)
 		}
 	})
-	t.Cleanup(func() { m.Close(context.Background()) })
 	return m, c, root
 }
 
 func remove(t *testing.T, m *Manager, id string) {
 	t.Helper()
-	if err := m.Delete(t.Context(), me, id); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Delete(t.Context(), me, id))
 }
 
 func wantEntries(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("%s holds %q, not %q", dir, got, want)
-	}
+	expect(t, slices.Equal(got, want), "%s holds %q, not %q", dir, got, want)
 }
 
 func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
@@ -401,18 +341,14 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 	run(t, m, "a")
 	first := list(t, m)[0]
 	home := filepath.Join(root, "home-"+first.ID)
-	if first.Workdir != filepath.Join(home, first.ID) {
-		t.Error(first.Workdir)
-	}
+	expect(t, first.Workdir == filepath.Join(home, first.ID), "%+v", first.Workdir)
 	write(t, first.Workdir, "data", "1")
 	child := branch(t, m, first.ID)
 	grandchild := branch(t, m, child.ID)
 	wantEntries(t, home, "tmp", "packages", first.ID, first.ID+".files", child.ID, child.ID+".files", grandchild.ID, grandchild.ID+".files")
 	wantEntries(t, grandchild.Workdir, "data")
 	for _, w := range c.started() {
-		if w.spec.Group != first.ID || w.spec.Home != home {
-			t.Errorf("%+v", w.spec)
-		}
+		expect(t, w.spec.Group == first.ID && w.spec.Home == home, "%+v", w.spec)
 	}
 	tmp, packages := filepath.Join(home, "tmp"), filepath.Join(home, "packages")
 	want := []string{tmp, packages}
@@ -431,26 +367,18 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 	write(t, home, "anything", "x") // code can do that where the server is not root
 	remove(t, m, child.ID)
 	wantEntries(t, root)
-	if !slices.Equal(c.released, []string{first.ID}) {
-		t.Errorf("released %q", c.released)
-	}
+	expect(t, slices.Equal(c.released, []string{first.ID}), "released %q", c.released)
 }
 
 func TestTwoSessionsAreTwoFamilies(t *testing.T) {
 	m, c, root := walled(t, nil)
 	a, err := m.Create(t.Context(), me, CreateRequest{})
 	b, err2 := m.Create(t.Context(), me, CreateRequest{})
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2))
 	wantEntries(t, root, "home-"+a.ID, "home-"+b.ID)
-	if len(c.admitted) != 2 {
-		t.Errorf("%v", c.admitted)
-	}
+	expect(t, len(c.admitted) == 2, "%v", c.admitted)
 	info, err := os.Stat(filepath.Join(root, "home-"+a.ID))
-	if err != nil || info.Mode().Perm() != 0o711 {
-		t.Errorf("%v %v", info, err)
-	}
+	expect(t, err == nil && info.Mode().Perm() == 0o711, "%v %v", info, err)
 	for _, dir := range c.admitted[a.ID] {
 		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
 			t.Errorf("%s: %v %v", dir, info, err)
@@ -472,17 +400,13 @@ func TestADirectoryIsHandedOverOnce(t *testing.T) {
 func TestWhatIsNotAdmittedDoesNotStart(t *testing.T) {
 	m, c, root := walled(t, nil)
 	c.admitting = func([]string) error { return errors.New("no user is left") }
-	_, err := m.Create(t.Context(), me, CreateRequest{})
-	wantCode(t, err, CodeStart, "could not be confined: no user is left")
+	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeStart, "could not be confined: no user is left")
 	wantEntries(t, root)
-	if len(c.started()) != 0 || len(c.released) != 1 {
-		t.Errorf("%d started, released %q", len(c.started()), c.released)
-	}
+	expect(t, len(c.started()) == 0 && len(c.released) == 1, "%d started, released %q", len(c.started()), c.released)
 	c.admitting = nil
 	run(t, m, "a")
 	c.admitting = func([]string) error { return errors.New("no user is left") }
-	_, err = m.Branch(t.Context(), me, "")
-	wantCode(t, err, CodeStart, "could not be confined")
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "could not be confined")
 	if n := len(list(t, m)); n != 1 || len(c.released) != 1 {
 		t.Errorf("%d sessions, released %q", n, c.released)
 	}
@@ -521,9 +445,7 @@ func TestAWallThatTakesLongHoldsUpNobodyElse(t *testing.T) {
 	}
 	c.wait = nil
 	run(t, m, "a")
-	if len(c.released) > 0 {
-		t.Errorf("%q", c.released)
-	}
+	expect(t, len(c.released) <= 0, "%q", c.released)
 }
 
 func TestAHomeBesideASharedWorkingDirectory(t *testing.T) {
@@ -532,9 +454,7 @@ func TestAHomeBesideASharedWorkingDirectory(t *testing.T) {
 	run(t, m, "a")
 	s := list(t, m)[0]
 	home := filepath.Join(root, "home-"+s.ID)
-	if s.Workdir != shared {
-		t.Error(s.Workdir)
-	}
+	expect(t, s.Workdir == shared, "%+v", s.Workdir)
 	wantEntries(t, home, "tmp", "packages", s.ID)
 	if got := c.admitted[s.ID]; !slices.Equal(got, []string{filepath.Join(home, "tmp"), filepath.Join(home, "packages"), filepath.Join(home, s.ID)}) {
 		t.Errorf("admitted %q", got)
@@ -560,22 +480,14 @@ func TestAHomeThatIsALinkLeadsNowhere(t *testing.T) {
 	m, _, root := walled(t, nil)
 	a, err := m.Create(t.Context(), me, CreateRequest{})
 	b, err2 := m.Create(t.Context(), me, CreateRequest{})
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2))
 	theirs := filepath.Join(root, "home-"+b.ID)
-	if err := os.MkdirAll(filepath.Join(theirs, a.ID), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(theirs, a.ID), 0o700))
 	write(t, filepath.Join(theirs, a.ID), "secret", "x")
 	own := filepath.Join(root, "home-"+a.ID)
-	if err := errors.Join(os.RemoveAll(own), os.Symlink("home-"+b.ID, own)); err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.File(t.Context(), me, a.ID, "secret", Range{}, 100)
-	wantCode(t, err, CodeNotFound, "can't be opened", "no directory any more")
-	_, err = m.Upload(t.Context(), me, a.ID, "x", []byte("x"))
-	wantCode(t, err, CodeNotFound, "no directory any more")
+	must(t, errors.Join(os.RemoveAll(own), os.Symlink("home-"+b.ID, own)))
+	wantCode(t, errOf(m.File(t.Context(), me, a.ID, "secret", Range{}, 100)), CodeNotFound, "can't be opened", "no directory any more")
+	wantCode(t, errOf(m.Upload(t.Context(), me, a.ID, "x", []byte("x"))), CodeNotFound, "no directory any more")
 	remove(t, m, a.ID)
 	wantEntries(t, theirs, "tmp", "packages", a.ID, b.ID, b.ID+".files")
 	wantEntries(t, filepath.Join(theirs, a.ID), "secret")

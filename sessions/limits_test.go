@@ -25,23 +25,16 @@ func TestALimitForEachClient(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxPerClient = 2 })
 	mustCreate(t, m)
 	run(t, m, "a")
-	_, err := m.Create(t.Context(), me, CreateRequest{})
-	wantCode(t, err, CodeLimit, "2 interpreters", "--max-sessions-per-client", "delete")
-	_, err = m.Branch(t.Context(), me, "")
-	wantCode(t, err, CodeLimit, "--max-sessions-per-client")
-	if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
-		t.Error(err)
-	}
+	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "2 interpreters", "--max-sessions-per-client", "delete")
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeLimit, "--max-sessions-per-client")
+	must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
 }
 
 func TestALimitThatOthersReached(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
 	theirs, err := m.Create(t.Context(), other, CreateRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Create(t.Context(), me, CreateRequest{})
-	wantCode(t, err, CodeLimit, "limit of 1", "other clients", "later")
+	must(t, err)
+	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "limit of 1", "other clients", "later")
 	if all, _ := m.List(t.Context(), other); !slices.Equal(ids(all), []string{theirs.ID}) {
 		t.Errorf("%+v", all)
 	}
@@ -65,13 +58,9 @@ func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
 				if got := ids(list(t, m)); len(got) != 3 || slices.Contains(got, oldest.ID) || !slices.Contains(got, next.ID) {
 					t.Errorf("%q", got)
 				}
-				if !f.started()[1].closed {
-					t.Error("the worker of the one that was ended lives")
-				}
-				_, err := m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: oldest.ID})
-				wantCode(t, err, CodeNotFound, oldest.ID, "to make room for another one (--when-full end-oldest)", "create")
-				_, err = m.Run(t.Context(), other, RunRequest{Code: "x", InterpreterID: oldest.ID})
-				wantCode(t, err, CodeNotFound, "not found")
+				expect(t, f.started()[1].closed, "the worker of the one that was ended lives")
+				wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: oldest.ID})), CodeNotFound, oldest.ID, "to make room for another one (--when-full end-oldest)", "create")
+				wantCode(t, errOf(m.Run(t.Context(), other, RunRequest{Code: "x", InterpreterID: oldest.ID})), CodeNotFound, "not found")
 			})
 		})
 	}
@@ -81,8 +70,7 @@ func TestNoSessionInUseMakesRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-		_, err := m.Create(t.Context(), me, CreateRequest{})
-		wantCode(t, err, CodeLimit, "limit of 1")
+		wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "limit of 1")
 		if l := list(t, m); len(l) != 1 || l[0].Status != "busy" {
 			t.Errorf("%+v", l)
 		}
@@ -98,9 +86,7 @@ func TestASessionWhoseCopyIsBeingMadeIsIdle(t *testing.T) {
 		run(t, m, "a")
 		began := time.Now()
 		mustCreate(t, m)
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		wantTook(t, began, 0)
 	})
 }
 
@@ -130,9 +116,8 @@ func TestAnIdleEndIsTold(t *testing.T) {
 		if got := m.Farewell(me); got != "" {
 			t.Errorf("%q", got)
 		}
-		if r.Stdout != "b" || !strings.Contains(notes(r), "your earlier default interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); this is a new one, without its variables") {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Stdout == "b" && strings.Contains(notes(r), "your earlier default interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); this is a new one, without its variables"),
+			"%+v", r)
 		if r := run(t, m, "c"); len(r.Notes) != 0 {
 			t.Errorf("told twice: %q", r.Notes)
 		}
@@ -149,9 +134,7 @@ func TestTheLastEndingsAreRemembered(t *testing.T) {
 			t.Errorf("%s: %q", id, got)
 		}
 	}
-	if e.why(other, "100") != "" {
-		t.Error("another client learns of it")
-	}
+	expect(t, e.why(other, "100") == "", "another client learns of it")
 	if _, ok := e.forgetDefault(defaultKey{client: me}); !ok || len(e) != keptEndings {
 		t.Errorf("%d kept", len(e))
 	}
@@ -185,9 +168,7 @@ func TestAnEndingFindsNobodyInTheQueue(t *testing.T) {
 		}()
 	}
 	for range cap(done) {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must(t, <-done)
 	}
 }
 
@@ -209,9 +190,7 @@ func TestManyIdleSessionsCostNoGoroutines(t *testing.T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.sessions {
-		if s.current != nil || len(s.uncollected) != 0 {
-			t.Errorf("%s keeps an execution", s.id)
-		}
+		expect(t, s.current == nil && len(s.uncollected) == 0, "%s keeps an execution", s.id)
 	}
 }
 
@@ -248,9 +227,7 @@ func TestAListingWaitsForNoCall(t *testing.T) {
 		if l := list(t, m)[0]; l.Status != "busy" || l.Waiting != 1 || !l.Recoverable {
 			t.Errorf("%+v", l)
 		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		wantTook(t, began, 0)
 	})
 }
 
@@ -259,24 +236,19 @@ const stdio, anna, bert = Client("stdio"), Client("principal:anna"), Client("pri
 func create(t *testing.T, m *Manager, client Client, name string) string {
 	t.Helper()
 	l, err := m.Create(t.Context(), client, CreateRequest{InterpreterID: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l.ID
 }
 
 func runAs(t *testing.T, m *Manager, client Client, r RunRequest) *Result {
 	t.Helper()
 	result, err := m.Run(t.Context(), client, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return result
 }
 
 func TestNamesAreShortWhereTheyAreNoKeys(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	for i, want := range []string{"py1", "py2", "analysis", "py3"} {
 		chosen := ""
 		if want == "analysis" {
@@ -286,9 +258,7 @@ func TestNamesAreShortWhereTheyAreNoKeys(t *testing.T) {
 			t.Errorf("session %d is called %q, want %q", i, got, want)
 		}
 	}
-	if err := m.Delete(t.Context(), anna, "py3"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Delete(t.Context(), anna, "py3"))
 	if got := create(t, m, anna, ""); got != "py4" {
 		t.Errorf("after py3 was deleted the next one is called %q: a late call could meet it", got)
 	}
@@ -296,7 +266,6 @@ func TestNamesAreShortWhereTheyAreNoKeys(t *testing.T) {
 
 func TestSameNameOfTwoClientsIsTwoSessions(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	for _, client := range []Client{anna, bert} {
 		create(t, m, client, "analysis")
 		if result := runAs(t, m, client, RunRequest{InterpreterID: "analysis", Code: "x = 1"}); result.InterpreterID != "analysis" {
@@ -304,22 +273,15 @@ func TestSameNameOfTwoClientsIsTwoSessions(t *testing.T) {
 		}
 	}
 	all, err := m.List(t.Context(), anna)
-	if err != nil || len(all) != 1 || all[0].Executions != 1 {
-		t.Errorf("anna sees %+v, %v", all, err)
-	}
-	if err := m.Delete(t.Context(), bert, "analysis"); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, err == nil && len(all) == 1 && all[0].Executions == 1, "anna sees %+v, %v", all, err)
+	must(t, m.Delete(t.Context(), bert, "analysis"))
 	runAs(t, m, anna, RunRequest{InterpreterID: "analysis", Code: "x"})
 	_, err = m.Run(t.Context(), bert, RunRequest{InterpreterID: "analysis", Code: "x"})
-	if CodeOf(err) != CodeNotFound {
-		t.Errorf("bert's is deleted, but: %v", err)
-	}
+	expect(t, CodeOf(err) == CodeNotFound, "bert's is deleted, but: %v", err)
 }
 
 func TestNameOfKeyedClientIsInItsKey(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	key := create(t, m, me, "analysis")
 	if !regexp.MustCompile(`^analysis-[0-9a-f]{32}$`).MatchString(key) {
 		t.Fatalf("the session is called %q", key)
@@ -338,7 +300,6 @@ func TestNameOfKeyedClientIsInItsKey(t *testing.T) {
 
 func TestNamesThatNobodyGets(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	create(t, m, stdio, "taken")
 	for name, why := range map[string]string{
 		"taken":                    "already",
@@ -352,15 +313,12 @@ func TestNamesThatNobodyGets(t *testing.T) {
 		"größe":                    "letters",
 	} {
 		_, err := m.Create(t.Context(), stdio, CreateRequest{InterpreterID: name})
-		if CodeOf(err) != CodeInvalid || !strings.Contains(err.Error(), `"interpreter_id"`) || !strings.Contains(err.Error(), why) {
-			t.Errorf("%q: %v", name, err)
-		}
+		expect(t, CodeOf(err) == CodeInvalid && strings.Contains(err.Error(), `"interpreter_id"`) && strings.Contains(err.Error(), why), "%q: %v", name, err)
 	}
 }
 
 func TestNameLeadsToNothingOfAnothers(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	create(t, m, anna, "analysis")
 	m.mu.Lock()
 	var id string
@@ -379,13 +337,10 @@ func TestNameLeadsToNothingOfAnothers(t *testing.T) {
 
 func TestEndedSessionIsToldByItsName(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.MaxPerClient, o.EndOldest = 1, true })
-	defer m.Close(t.Context())
 	runAs(t, m, anna, RunRequest{Code: "x"})
 	create(t, m, anna, "analysis")
 	_, err := m.Run(t.Context(), anna, RunRequest{InterpreterID: "py1", Code: "x"})
-	if CodeOf(err) != CodeNotFound || !strings.Contains(err.Error(), "py1 was ended to make room") {
-		t.Error(err)
-	}
+	expect(t, CodeOf(err) == CodeNotFound && strings.Contains(err.Error(), "py1 was ended to make room"), "%+v", err)
 }
 
 func TestNamesInIDs(t *testing.T) {
@@ -436,20 +391,14 @@ func TestRunsOutliveTheirClient(t *testing.T) {
 		if all, _ := d.m.List(t.Context(), me); len(all) != 0 {
 			t.Errorf("%+v", all)
 		}
-		_, err := d.m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: -1})
-		wantCode(t, err, CodeNotFound, "no interpreter yet")
-		if _, err := d.m.Interrupt(t.Context(), other, d.id); err != nil {
-			t.Error(err)
-		}
+		wantCode(t, errOf(d.m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: -1})), CodeNotFound, "no interpreter yet")
+		must(t, errOf(d.m.Interrupt(t.Context(), other, d.id)))
 		r, err := d.m.Await(t.Context(), other, WaitRequest{InterpreterID: d.id, Wait: time.Second})
-		if err != nil || r.Status != StatusInterrupted || !strings.HasSuffix(r.Stdout, "stopping\n") || r.Execution != 1 {
-			t.Errorf("%+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Status == StatusInterrupted && strings.HasSuffix(r.Stdout, "stopping\n") && r.Execution == 1, "%+v, %v", r, err)
 		if all, _ := d.m.List(t.Context(), other); !slices.Equal(ids(all), []string{d.id}) || all[0].Default || all[0].Executions != 1 {
 			t.Errorf("%+v", all)
 		}
-		_, err = d.m.Show(t.Context(), me, d.id)
-		wantCode(t, err, CodeNotFound)
+		wantCode(t, errOf(d.m.Show(t.Context(), me, d.id)), CodeNotFound)
 	})
 }
 
@@ -457,20 +406,15 @@ func TestRunsEndWithTheirClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := depart(t, true)
 		r, err := d.m.Await(t.Context(), Anonymous, WaitRequest{InterpreterID: d.id, Wait: time.Minute})
-		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "--on-disconnect") {
-			t.Errorf("%+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Status == StatusInterrupted && strings.Contains(r.ExcInfo.Msg, "--on-disconnect"), "%+v, %v", r, err)
 	})
 }
 
 func TestGoodbyeEndsSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, obeys(), func(o *Options) { o.AbandonedTTL = time.Hour })
-		defer m.Close(t.Context())
 		theirs, err := m.Create(t.Context(), other, CreateRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		keyed := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
 		forgotten := mustCreate(t, m).ID
 		m.Leave(t.Context(), other, true)
@@ -484,9 +428,7 @@ func TestGoodbyeEndsSessions(t *testing.T) {
 			t.Errorf("%+v, %v", r, err)
 		}
 		m.Leave(t.Context(), Anonymous, true)
-		if _, err := m.Show(t.Context(), "me again", forgotten); err != nil {
-			t.Error(err)
-		}
+		must(t, errOf(m.Show(t.Context(), "me again", forgotten)))
 	})
 }
 
@@ -500,7 +442,6 @@ func TestALostConnectionIsNoCancellation(t *testing.T) {
 	for interrupts, want := range map[bool]Status{false: StatusRunning, true: StatusInterrupted} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
-			defer m.Close(t.Context())
 			ctx, lose := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { lose(lost{}) })
 			if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
@@ -521,9 +462,7 @@ func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
 		under, depart := m.follow(ctx, client)
 		m.Leave(ctx, client, bye)
 		_, _, err := m.register(under, client, birth{isDefault: true})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("under way: %v", err)
-		}
+		expect(t, errors.Is(err, context.Canceled), "under way: %v", err)
 		depart()
 		for name, call := range map[string]func() error{
 			"run":    func() error { _, err := m.Run(ctx, client, RunRequest{Code: "x"}); return err },
@@ -539,9 +478,8 @@ func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.sessions) != 1 || len(m.calls) != 0 || len(m.owned[Anonymous]) != 1 {
-		t.Errorf("%d sessions, %d of nobody; calls %v", len(m.sessions), len(m.owned[Anonymous]), m.calls)
-	}
+	expect(t, len(m.sessions) == 1 && len(m.calls) == 0 && len(m.owned[Anonymous]) == 1,
+		"%d sessions, %d of nobody; calls %v", len(m.sessions), len(m.owned[Anonymous]), m.calls)
 }
 
 func TestDeparturesAreForgotten(t *testing.T) {
@@ -552,14 +490,10 @@ func TestDeparturesAreForgotten(t *testing.T) {
 		d.add("mcp:2")
 		time.Sleep(lateCalls + 1)
 		d.add("mcp:3")
-		if len(d) != 1 {
-			t.Errorf("%v", d)
-		}
+		expect(t, len(d) == 1, "%v", d)
 		for i := range 2 * mostDepartures {
 			d.add(Client(fmt.Sprint(i)))
 		}
-		if len(d) > mostDepartures {
-			t.Errorf("%d are kept", len(d))
-		}
+		expect(t, len(d) <= mostDepartures, "%d are kept", len(d))
 	})
 }

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // diary is a Recorder that writes down what it is told, in lines like these:
@@ -223,9 +221,7 @@ func TestLineage(t *testing.T) {
 				for _, step := range c.steps {
 					s.play(step)
 				}
-				if diff := cmp.Diff(append([]string{"A stands -"}, c.want...), s.diary.told()); diff != "" {
-					t.Error(diff)
-				}
+				same(t, append([]string{"A stands -"}, c.want...), s.diary.told())
 			})
 		})
 	}
@@ -254,9 +250,7 @@ func TestLineageWithoutCopies(t *testing.T) {
 			s.play(step)
 		}
 		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, s.diary.told())
 	})
 }
 
@@ -280,9 +274,7 @@ func TestTheOriginOfABranchWhoseParentDiesUnderIt(t *testing.T) {
 		s.play("A branch")
 		s.play("B b")
 		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, s.diary.told())
 	})
 }
 
@@ -316,9 +308,7 @@ func TestABranchThatIsNotMadeIsNotTold(t *testing.T) {
 		if _, err := s.manager.Branch(t.Context(), me, ""); err == nil {
 			t.Fatal("it was made")
 		}
-		if diff := cmp.Diff([]string{"A stands -", "A1 - - A1"}, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, []string{"A stands -", "A1 - - A1"}, s.diary.told())
 	})
 }
 
@@ -327,16 +317,10 @@ func TestTheEndOfAllIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, nil)
 		r, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, errOf(s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID})))
 		s.manager.Close(t.Context())
-		if diff := cmp.Diff([]string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, s.diary.told())
 	})
 }
 
@@ -345,14 +329,10 @@ func TestAnExecutionThatEndsWithItsInterpreterLeavesItsLastState(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, nil)
 		s.play("A a")
-		if _, err := s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1})))
 		s.play("A delete")
 		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 A1", "A ended A1"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, s.diary.told())
 	})
 }
 
@@ -361,15 +341,11 @@ func TestARestartThatStopsWhatRuns(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, nil)
 		s.play("A a")
-		if _, err := s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1})))
 		s.play("A restart")
 		s.play("A b")
 		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 -", "A3 - - A3"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, s.diary.told())
 	})
 }
 
@@ -417,9 +393,7 @@ func TestTheWallExplainsItself(t *testing.T) {
 			m := newTestManager(t, raising(test.wall), nil)
 			r := run(t, m, test.code)
 			notes := strings.Join(r.Notes, "\n")
-			if test.want == "" && strings.Contains(notes, "sandbox") || !strings.Contains(notes, test.want) {
-				t.Errorf("notes %q, want %q", r.Notes, test.want)
-			}
+			expect(t, (test.want != "" || !strings.Contains(notes, "sandbox")) && strings.Contains(notes, test.want), "notes %q, want %q", r.Notes, test.want)
 		})
 	}
 }
@@ -429,9 +403,7 @@ func TestListingTellsOfTheWall(t *testing.T) {
 	m := newTestManager(t, raising(wall), nil)
 	run(t, m, `ValueError|[]|ValueError`)
 	all, err := m.List(t.Context(), me)
-	if err != nil || len(all) != 1 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "strict" {
-		t.Errorf("%+v %v", all, err)
-	}
+	expect(t, err == nil && len(all) == 1 && all[0].Sandbox != nil && all[0].Sandbox.Mode == "strict", "%+v %v", all, err)
 }
 
 // TestInitCodeThatFailsIsTold by the first result of each worker that it failed in, and
@@ -445,7 +417,6 @@ func TestInitCodeThatFailsIsTold(t *testing.T) {
 		return w, err
 	}
 	m := newTestManager(t, starter, func(o *Options) { o.History = 1 })
-	defer m.Close(t.Context())
 	told := func(r RunRequest) bool {
 		return slices.ContainsFunc(mustRun(t, m, r).Notes, func(note string) bool { return strings.HasSuffix(note, "is missing: NameError: np") })
 	}
@@ -464,13 +435,9 @@ func TestInitCodeThatFailsIsTold(t *testing.T) {
 			t.Errorf("%+v: told: %v", step, got)
 		}
 	}
-	if _, err := m.Branch(t.Context(), me, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(m.Branch(t.Context(), me, "")))
 	for _, l := range list(t, m) {
-		if !strings.Contains(l.InitError, "NameError") {
-			t.Errorf("%s: %q", l.ID, l.InitError)
-		}
+		expect(t, strings.Contains(l.InitError, "NameError"), "%s: %q", l.ID, l.InitError)
 	}
 }
 
@@ -482,16 +449,13 @@ func TestInitCodeThatNeverEnds(t *testing.T) {
 		run := starter.start
 		starter.start = func(spec Spec) (*fakeWorker, error) { <-end; return run(spec) }
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		defer close(end)
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})
-		wantCode(t, err, CodeBusy, "still starting", "in a few seconds")
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})), CodeBusy, "still starting", "in a few seconds")
 		if l := list(t, m)[0]; l.Status != "starting" || l.Idle != startPatience.Seconds() {
 			t.Errorf("%+v", l)
 		}
 		time.Sleep(time.Minute)
-		_, err = m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})
-		wantCode(t, err, CodeBusy, "still starting, for 1 minute", "--init-code")
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})), CodeBusy, "still starting, for 1 minute", "--init-code")
 	})
 }
 

@@ -60,9 +60,7 @@ func idsOf(info fs.FileInfo) (uid, gid int) {
 func upload(t *testing.T, m *Manager, name, text string) *Upload {
 	t.Helper()
 	u, err := m.Upload(t.Context(), me, "", name, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
@@ -83,9 +81,7 @@ func TestWhatTheServerWritesBelongsToTheSession(t *testing.T) {
 		os.Lchown(filepath.Join(parent.Workdir, "abroad"), nobody, nobody),
 		os.WriteFile(program, []byte("x"), 0o755), os.Chown(program, nobody, nobody), os.Chmod(program, 0o755|fs.ModeSetuid),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	child := branch(t, m, "")
 	wantOwner(t, child.Workdir, nobody)
 	if info, err := os.Stat(filepath.Join(child.Workdir, "program")); err != nil || info.Mode()&fs.ModeSetuid == 0 {
@@ -114,11 +110,8 @@ func TestAHardLinkOpensNothingThatTheCodeMayNotRead(t *testing.T) {
 	if errors.Is(err, syscall.EXDEV) {
 		t.Skip("the two are on different file systems")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.File(t.Context(), me, l.ID, "link", Range{}, 100)
-	wantCode(t, err, CodeInvalid, "permission denied")
+	must(t, err)
+	wantCode(t, errOf(m.File(t.Context(), me, l.ID, "link", Range{}, 100)), CodeInvalid, "permission denied")
 	if f, err := m.File(t.Context(), me, l.ID, "fine", Range{}, 100); err != nil || string(f.Data) != "open" {
 		t.Errorf("%+v %v", f, err)
 	}
@@ -126,9 +119,7 @@ func TestAHardLinkOpensNothingThatTheCodeMayNotRead(t *testing.T) {
 	if got := strings.Join(child.Notes, "\n"); err != nil || !strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: link") {
 		t.Errorf("%v, %s", err, got)
 	}
-	if err := os.Remove(filepath.Join(l.Workdir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(l.Workdir, "link")))
 	upload(t, m, "fine", "mine") // it replaces the name, and does not write to the file
 	if text, err := os.ReadFile(open); string(text) != "open" {
 		t.Errorf("%q %v", text, err)
@@ -143,15 +134,11 @@ func TestAnUploadIntoADirectoryForAll(t *testing.T) {
 	m, _ := handing(t, func(o *Options) { o.Workdir = shared })
 	run(t, m, "a")
 	err := errors.Join(os.Chmod(shared, 0o777|fs.ModeSticky), os.Mkdir(filepath.Join(shared, "closed"), 0o755))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, shared, "theirs", "1")
 	mine := filepath.Join(shared, "mine")
 	upload(t, m, "mine", "1")
-	if err := os.Chmod(mine, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(mine, 0o600))
 	if u := upload(t, m, "mine", "2"); !u.Replaced {
 		t.Errorf("%+v", u)
 	}
@@ -164,8 +151,7 @@ func TestAnUploadIntoADirectoryForAll(t *testing.T) {
 	for name, words := range map[string]string{
 		"theirs": "no upload of this interpreter wrote", "closed/x": "permission denied", "closed/y/z": "permission denied",
 	} {
-		_, err := m.Upload(t.Context(), me, "", name, []byte("x"))
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.Upload(t.Context(), me, "", name, []byte("x"))), CodeInvalid, words)
 	}
 	wantEntries(t, filepath.Join(shared, "closed"))
 }
@@ -178,31 +164,22 @@ func TestASharedDirectoryOfAnotherUsersHoldsOthersFiles(t *testing.T) {
 	m, _ := handing(t, func(o *Options) { o.Workdir = shared })
 	run(t, m, "a")
 	err := errors.Join(os.Chown(shared, nobody, nobody), os.Mkdir(filepath.Join(shared, "readable"), 0o755), os.Mkdir(filepath.Join(shared, "closed"), 0o700))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, shared, "readable/operators", "1")
 	write(t, shared, "closed/operators", "1")
 	for _, name := range []string{"readable/operators", "closed/operators"} {
-		if err := os.Chmod(filepath.Join(shared, name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(shared, name), 0o644))
 	}
 	_, err = m.Upload(t.Context(), me, "", "readable/operators", []byte("x"))
 	wantCode(t, err, CodeInvalid, "no upload of this interpreter wrote")
 	for _, name := range []string{"readable/x", "readable/y/z"} {
-		_, err := m.Upload(t.Context(), me, "", name, []byte("x"))
-		wantCode(t, err, CodeInvalid, "permission denied")
+		wantCode(t, errOf(m.Upload(t.Context(), me, "", name, []byte("x"))), CodeInvalid, "permission denied")
 	}
-	_, err = m.Upload(t.Context(), me, "", "closed/operators", []byte("x"))
-	wantCode(t, err, CodeInvalid, "permission denied")
+	wantCode(t, errOf(m.Upload(t.Context(), me, "", "closed/operators", []byte("x"))), CodeInvalid, "permission denied")
 	l := list(t, m)[0]
-	_, err = m.Files(t.Context(), me, l.ID, "closed")
-	wantCode(t, err, CodeInvalid, "permission denied")
-	_, err = m.File(t.Context(), me, l.ID, "closed/operators", Range{}, 100)
-	wantCode(t, err, CodeInvalid, "permission denied")
-	_, err = m.Stat(t.Context(), me, l.ID, "closed/operators")
-	wantCode(t, err, CodeInvalid, "permission denied")
+	wantCode(t, errOf(m.Files(t.Context(), me, l.ID, "closed")), CodeInvalid, "permission denied")
+	wantCode(t, errOf(m.File(t.Context(), me, l.ID, "closed/operators", Range{}, 100)), CodeInvalid, "permission denied")
+	wantCode(t, errOf(m.Stat(t.Context(), me, l.ID, "closed/operators")), CodeInvalid, "permission denied")
 	if f, err := m.File(t.Context(), me, l.ID, "readable/operators", Range{}, 100); err != nil || string(f.Data) != "1" {
 		t.Errorf("%+v %v", f, err)
 	}
@@ -212,9 +189,7 @@ func TestASharedDirectoryOfAnotherUsersHoldsOthersFiles(t *testing.T) {
 	upload(t, m, "own/data.csv", "1")
 	wantOwner(t, filepath.Join(shared, "own"), nobody)
 	// The threads that gave up root's rights did it for themselves.
-	if err := os.WriteFile(filepath.Join(shared, "closed", "servers"), nil, 0o600); err != nil {
-		t.Error(err)
-	}
+	must(t, os.WriteFile(filepath.Join(shared, "closed", "servers"), nil, 0o600))
 }
 
 func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
@@ -226,9 +201,7 @@ func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
 	}
 	remove(t, m, l.ID)
 	info, err := os.Stat(l.Workdir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if uid, gid := idsOf(info); uid != 0 || gid != 0 || info.Mode().Perm() != 0o700 {
 		t.Errorf("%d:%d %v", uid, gid, info.Mode())
 	}
@@ -249,13 +222,10 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 		return Outcome{OK: true}, nil
 	})}
 	m := newTestManager(t, c, func(o *Options) { o.Recorder = only{told} })
-	t.Cleanup(func() { m.Close(context.Background()) })
 	run(t, m, "x")
 	entry := <-told
 	file, err := entry.Open(entry.Result.Figures[0].Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = file.Close()
 	private := list(t, m)[0].Workdir + ".files"
 	for path, want := range map[string]string{

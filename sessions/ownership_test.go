@@ -16,9 +16,7 @@ import (
 func anonymously(t *testing.T, m *Manager, id, code string) *Result {
 	t.Helper()
 	r, err := m.Run(t.Context(), Anonymous, RunRequest{Code: code, InterpreterID: id})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -28,9 +26,7 @@ func TestAnonymousCallersOwnNothing(t *testing.T) {
 	if first.InterpreterID == second.InterpreterID || second.Stdout != "b" {
 		t.Fatalf("%+v, %+v", first, second)
 	}
-	if r := anonymously(t, m, first.InterpreterID, "c"); r.Stdout != "a c" {
-		t.Errorf("%+v", r)
-	}
+	wantOut(t, anonymously(t, m, first.InterpreterID, "c"), "a c")
 	if all, err := m.List(t.Context(), Anonymous); err != nil || len(all) != 0 {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -41,15 +37,9 @@ func TestAnonymousCallersOwnNothing(t *testing.T) {
 		t.Error(text)
 	}
 	child, err := m.Branch(t.Context(), Anonymous, first.InterpreterID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := anonymously(t, m, child.ID, "d"); r.Stdout != "a c d" {
-		t.Errorf("%+v", r)
-	}
-	if err := m.Delete(t.Context(), Anonymous, first.InterpreterID); err != nil {
-		t.Error(err)
-	}
+	must(t, err)
+	wantOut(t, anonymously(t, m, child.ID, "d"), "a c d")
+	must(t, m.Delete(t.Context(), Anonymous, first.InterpreterID))
 }
 
 // everyOperation does with a session all that can be done with one.
@@ -76,9 +66,7 @@ func TestOthersAreNotFound(t *testing.T) {
 	mine := mustCreate(t, m).ID
 	unknown := newID("")
 	theirs, err := m.Create(t.Context(), other, CreateRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for client, id := range map[Client]string{other: mine, me: theirs.ID, Anonymous: theirs.ID} {
 		foreign, none := everyOperation(t.Context(), m, client, id), everyOperation(t.Context(), m, client, unknown)
 		for operation, err := range foreign {
@@ -127,19 +115,15 @@ func TestAnonymousFlood(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		for id, want := range map[string]string{used: "a b c", latest: "latest c"} {
-			if r := anonymously(t, m, id, "c"); r.Stdout != want {
-				t.Errorf("%+v", r)
-			}
+			wantOut(t, anonymously(t, m, id, "c"), want)
 		}
 		mustCreate(t, m) // a known client may end what nobody has come back for, too
 		for range 3 {    // in use, all of them
 			id := anonymously(t, m, "", "x").InterpreterID
 			anonymously(t, m, id, "y")
 		}
-		_, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "x"})
-		wantCode(t, err, CodeLimit, "limit of 6 interpreters", "without authentication", "interpreter_id")
-		_, err = m.Create(t.Context(), me, CreateRequest{})
-		wantCode(t, err, CodeLimit, "--max-sessions")
+		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x"})), CodeLimit, "limit of 6 interpreters", "without authentication", "interpreter_id")
+		wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "--max-sessions")
 	})
 }
 
@@ -150,16 +134,12 @@ func TestNobodysSessionsEnd(t *testing.T) {
 		twice := anonymously(t, m, "", "a").InterpreterID
 		running := anonymously(t, m, "", "a").InterpreterID
 		anonymously(t, m, twice, "b")
-		if _, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "hang", InterpreterID: running, Timeout: 2 * time.Hour, Wait: time.Second}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "hang", InterpreterID: running, Timeout: 2 * time.Hour, Wait: time.Second})))
 		mine := mustCreate(t, m).ID
 		time.Sleep(unclaimedTTL + 2*time.Minute)
-		_, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: once})
-		wantCode(t, err, CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
+		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: once})), CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
 		time.Sleep(time.Hour - unclaimedTTL)
-		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})
-		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour")
+		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})), CodeNotFound, "was ended after being idle for 1 hour")
 		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "busy" {
 			t.Errorf("%+v, %v", l, err)
 		}
@@ -179,8 +159,7 @@ func TestACallThatFailsLeavesNoSession(t *testing.T) {
 		if _, err := m.Run(ctx, Anonymous, RunRequest{Code: "hang"}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		_, err := m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)
-		wantCode(t, err, CodeInvalid)
+		wantCode(t, errOf(m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)), CodeInvalid)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if n := len(m.sessions); n != 0 {
@@ -196,9 +175,7 @@ func TestAHandleIsAKey(t *testing.T) {
 	id := run(t, m, "a").InterpreterID
 	for _, client := range []Client{"session:another", "process:7.1 x", Anonymous} {
 		r, err := m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})
-		if err != nil || r.InterpreterID != id {
-			t.Errorf("%q: %+v, %v", client, r, err)
-		}
+		expect(t, err == nil && r.InterpreterID == id, "%q: %+v, %v", client, r, err)
 		if all, _ := m.List(t.Context(), client); len(all) != 0 {
 			t.Errorf("%q: a visitor lists it: %+v", client, all)
 		}
@@ -210,8 +187,7 @@ func TestAHandleIsAKey(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for _, client := range []Client{"principal:ann", "stdio"} {
-		_, err := m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})
-		wantCode(t, err, CodeNotFound)
+		wantCode(t, errOf(m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})), CodeNotFound)
 	}
 }
 
@@ -225,9 +201,7 @@ func TestConversations(t *testing.T) {
 	})
 	in := func(chat, code string) *Result {
 		r, err := m.Run(context.WithValue(t.Context(), chatKey{}, chat), other, RunRequest{Code: code})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return r
 	}
 	first, second := in("one", "a"), in("two", "b")
@@ -314,8 +288,7 @@ func TestAFloodEvictsItsOwn(t *testing.T) {
 		}
 		must("address:192.0.2.1", "session:victim", "b", "a b")
 
-		_, err := from("process:7.1", "process:7.1 x", "y") // the others are connected, and may call again
-		wantCode(t, err, CodeLimit, "by other clients", "later")
+		wantCode(t, errOf(from("process:7.1", "process:7.1 x", "y")), CodeLimit, "by other clients", "later")
 		time.Sleep(restTime)
 		must("process:7.1", "process:7.1 x", "y", "y")
 		must("address:192.0.2.1", "session:victim", "c", "a b c")
@@ -334,27 +307,19 @@ func TestAProgramIsOneClient(t *testing.T) {
 		})
 		first, second := Client("process:7.1 a"), Client("session:b")
 		for _, client := range []Client{first, second} {
-			if _, err := m.Run(t.Context(), client, RunRequest{Code: "x"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(m.Run(t.Context(), client, RunRequest{Code: "x"})))
 			time.Sleep(time.Millisecond)
 		}
-		_, err := m.Create(t.Context(), "process:7.1 c", CreateRequest{})
-		wantCode(t, err, CodeLimit, "you have 2 interpreters already, by all your program's names", "--max-sessions-per-client", "delete")
+		wantCode(t, errOf(m.Create(t.Context(), "process:7.1 c", CreateRequest{})), CodeLimit, "you have 2 interpreters already, by all your program's names", "--max-sessions-per-client", "delete")
 		if r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"}); err != nil || r.Stdout != "z" {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if r, err := m.Run(t.Context(), second, RunRequest{Code: "y"}); err != nil || r.Stdout != "x y" {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if _, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "y"}); err != nil {
-			t.Error(err)
-		}
-		_, err = m.Run(t.Context(), first, RunRequest{Code: "y"}) // all are in use
-		wantCode(t, err, CodeLimit, "you have 2 interpreters already, by all your program's names")
-		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
-			t.Error(err)
-		}
+		must(t, errOf(m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "y"})))
+		wantCode(t, errOf(m.Run(t.Context(), first, RunRequest{Code: "y"})), CodeLimit, "you have 2 interpreters already, by all your program's names")
+		must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
 	})
 }
 
@@ -381,12 +346,8 @@ func TestNoDefaultInterpreter(t *testing.T) {
 			}
 		}
 	}
-	if r := runIn(t, m, mustCreate(t, m).ID, "a"); r.Stdout != "a" {
-		t.Errorf("%+v", r)
-	}
-	if _, err := m.Run(t.Context(), other, RunRequest{Code: "a"}); err != nil {
-		t.Error(err)
-	}
+	wantOut(t, runIn(t, m, mustCreate(t, m).ID, "a"), "a")
+	must(t, errOf(m.Run(t.Context(), other, RunRequest{Code: "a"})))
 }
 
 // lost is a connection's end as a transport reports it.
@@ -399,9 +360,7 @@ func TestAFullClientMayUseNobodysSession(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxPerClient = 1 })
 	mine := mustCreate(t, m).ID
 	id := anonymously(t, m, "", "a").InterpreterID
-	if r := runIn(t, m, id, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
+	wantOut(t, runIn(t, m, id, "b"), "a b")
 	if got := ids(list(t, m)); !slices.Equal(got, []string{mine}) {
 		t.Error(got)
 	}
@@ -450,8 +409,7 @@ func TestLookingTakesNothing(t *testing.T) {
 	if r, err := m.Run(ctx, other, RunRequest{Code: "b", InterpreterID: id}); err != nil || r.Stdout != "a b" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	_, err := m.Interpreter(me, id)
-	wantCode(t, err, CodeNotFound)
+	wantCode(t, errOf(m.Interpreter(me, id)), CodeNotFound)
 }
 
 // TestCallsOfADepartedClientMakeNothing that nobody would ever reach or reap,
@@ -477,27 +435,18 @@ func TestAbandonedSessionsMakeRoom(t *testing.T) {
 		var all []string
 		for i := range 8 {
 			id, err := visitor(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all = append(all, id)
 			time.Sleep(time.Millisecond)
 		}
-		if r := runIn(t, m, all[2], "b"); r.Stdout != "a b" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, runIn(t, m, all[2], "b"), "a b")
 		for i := range 4 {
-			if _, err := visitor(10 + i); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(visitor(10+i)))
 			time.Sleep(time.Millisecond)
 		}
 		anonymously(t, m, "", "c") // may use that room, too
-		_, err := m.Show(t.Context(), me, all[3])
-		wantCode(t, err, CodeNotFound, "was ended to make room for another one, as its client had left")
-		if r := runIn(t, m, all[2], "d"); r.Stdout != "a b d" {
-			t.Errorf("%+v", r)
-		}
+		wantCode(t, errOf(m.Show(t.Context(), me, all[3])), CodeNotFound, "was ended to make room for another one, as its client had left")
+		wantOut(t, runIn(t, m, all[2], "d"), "a b d")
 		mustCreate(t, m)
 		mustCreate(t, m)
 		if n := len(m.owned[Anonymous]); n > m.mostOfNobody() {
@@ -549,8 +498,6 @@ func TestWhoIsKeyed(t *testing.T) {
 		"stdio": false, "principal:anna": false, "principal:anna/conversation": false,
 		Anonymous: true, "session:0f3a": true, "process:17:python": true, "stdio2": true, "me": true,
 	} {
-		if client.Keyed() != keyed {
-			t.Errorf("client %q: Keyed() is %v", client, !keyed)
-		}
+		expect(t, client.Keyed() == keyed, "client %q: Keyed() is %v", client, !keyed)
 	}
 }
