@@ -54,13 +54,6 @@ func person(after time.Duration) Asking {
 
 var byReturn = Asking{Return: true}
 
-func TestAPersonIsAsked(t *testing.T) {
-	asking(t, func(t *testing.T, m *Manager) {
-		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Second)})
-		expect(t, r.Stdout == "aA\nbB\n", "%+v", r)
-	})
-}
-
 // give answers as a model does, and fails the test at an error.
 func give(t *testing.T, m *Manager, lines ...string) *Result {
 	t.Helper()
@@ -81,18 +74,15 @@ func TestTheCallerAnswers(t *testing.T) {
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "d"})), CodeBusy, `line of input at "a"`, `operation "answer"`, codeDidNotRun)
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "d", Reset: true})), CodeBusy, `"restart"`, "nothing was reset")
 		l, _ := m.Show(t.Context(), me, r.InterpreterID)
-		if b, err := m.Brief(me, r.InterpreterID, 1); l.Status != "asking" || l.Prompt != "a" || err != nil || b.Status != StatusAsking {
-			t.Errorf("%+v, %+v, %v", l, b, err)
-		}
+		b, err := m.Brief(me, r.InterpreterID, 1)
+		expect(t, l.Status == "asking" && l.Prompt == "a" && err == nil && b.Status == StatusAsking, "%+v, %+v, %v", l, b, err)
 		if r = give(t, m, "one"); r.Status != StatusAsking || r.Prompt != "b" || r.Stdout != "one\nb" {
 			t.Errorf("%+v", r)
 		}
-		if r = give(t, m, "two", "three", "four"); r.Status != StatusOK || r.Stdout != "two\ncthree\n" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "1 line ") {
-			t.Errorf("%+v", r)
-		}
-		if waited := time.Since(began); waited > 0 {
-			t.Errorf("waited for %s", waited)
-		}
+		r = give(t, m, "two", "three", "four")
+		expect(t, r.Status == StatusOK && r.Stdout == "two\ncthree\n" && len(r.Notes) == 1 && strings.Contains(r.Notes[0], "1 line "), "%+v", r)
+		waited := time.Since(began)
+		expect(t, waited <= 0, "waited for %s", waited)
 		mustRun(t, m, RunRequest{Code: "a"})
 		wantOut(t, give(t, m, EndOfInput), "the end of input was given\n")
 	})
@@ -113,7 +103,7 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 		}
 		wantCode(t, errOf(answer(me, "")), CodeInvalid, "nothing asks", "not passed on")
 		mustRun(t, m, RunRequest{Code: "a"})
-		must(t, errOf(m.Restart(t.Context(), me, "")))
+		restart(t, m)
 		if r = mustRun(t, m, RunRequest{Code: "a"}); r.Status != StatusAsking {
 			t.Errorf("after a restart: %+v", r)
 		}
@@ -125,14 +115,12 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 func TestAnAnswerGoesPastOlderResults(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		mustRun(t, m, RunRequest{Code: "a"})
-		must(t, errOf(m.Interrupt(t.Context(), me, "")))
+		interrupt(t, m)
 		mustRun(t, m, RunRequest{Code: "b"})
-		if r := give(t, m, "x"); r.Execution != 2 || r.Status != StatusOK {
-			t.Errorf("%+v", r)
-		}
-		if r, err := m.Await(t.Context(), me, WaitRequest{}); err != nil || r.Execution != 1 {
-			t.Errorf("%+v, %v", r, err)
-		}
+		r := give(t, m, "x")
+		expect(t, r.Execution == 2 && r.Status == StatusOK, "%+v", r)
+		r, err := m.Await(t.Context(), me, WaitRequest{})
+		expect(t, err == nil && r.Execution == 1, "%+v, %v", r, err)
 	})
 }
 
@@ -168,17 +156,24 @@ func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 		again := Asking{Ask: func(context.Context, string) Reply { t.Error("asked twice"); return Reply{} }}
 		r, err := m.Await(t.Context(), me, WaitRequest{Asking: again, Wait: 2 * time.Minute})
 		expect(t, err == nil && r.Stdout == "A\n" && r.Status == StatusOK, "%+v, %v", r, err)
+		wantOut(t, mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Second)}), "aA\nbB\n")
 	})
 }
 
-// TestAnAnswerThatIsLost: the next call asks again, after a while.
+// TestAnAnswerThatIsLost: the next call asks again, after a while, or at once when the
+// client that was asked has left.
 func TestAnAnswerThatIsLost(t *testing.T) {
-	asking(t, func(t *testing.T, m *Manager) {
-		mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
-		time.Sleep(askAgain)
-		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
-		expect(t, err == nil && r.Stdout == "A\n", "%+v, %v", r, err)
-	})
+	for client, lose := range map[Client]func(context.Context, *Manager){
+		me:    func(context.Context, *Manager) { time.Sleep(askAgain) },
+		other: func(ctx context.Context, m *Manager) { m.Leave(ctx, me, false) },
+	} {
+		asking(t, func(t *testing.T, m *Manager) {
+			r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
+			lose(t.Context(), m)
+			r, err := m.Await(t.Context(), client, WaitRequest{InterpreterID: r.InterpreterID, Asking: person(time.Second)})
+			expect(t, err == nil && r.Stdout == "A\n", "%s: %+v, %v", client, r, err)
+		})
+	}
 }
 
 // TestAQuestionWithoutACaller waits for the next one.
@@ -255,22 +250,11 @@ func TestWhatEndsAQuestion(t *testing.T) {
 				<-begun
 				end(t, m, cancel)
 				<-told
-				if r := <-over; r != nil && (r.Success || r.Status.Runs()) {
-					t.Errorf("%+v", r)
-				}
+				r := <-over
+				expect(t, r == nil || (!r.Success && !r.Status.Runs()), "%+v", r)
 			})
 		})
 	}
-}
-
-// TestAQuestionIsPutAgain when the client that was asked has left.
-func TestAQuestionIsPutAgain(t *testing.T) {
-	asking(t, func(t *testing.T, m *Manager) {
-		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
-		m.Leave(t.Context(), me, false)
-		r, err := m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Asking: person(time.Second)})
-		expect(t, err == nil && r.Stdout == "A\n", "%+v, %v", r, err)
-	})
 }
 
 // letRun runs code that is answered as running, and lets it come to its end.
@@ -306,6 +290,20 @@ func wait(t *testing.T, m *Manager) *Result {
 	return r
 }
 
+func interrupt(t *testing.T, m *Manager) *Interruption {
+	t.Helper()
+	i, err := m.Interrupt(t.Context(), me, "")
+	must(t, err)
+	return i
+}
+
+func restart(t *testing.T, m *Manager) Listing {
+	t.Helper()
+	l, err := m.Restart(t.Context(), me, "")
+	must(t, err)
+	return l
+}
+
 // TestAnEndThatNobodySawIsToldOnce with the next answer, whatever it is of.
 func TestAnEndThatNobodySawIsToldOnce(t *testing.T) {
 	const raised = `execution 2 has ended (error) and its answer was not fetched; operation "wait" returns it`
@@ -333,8 +331,7 @@ func TestAnEndThatNobodySawIsToldOnce(t *testing.T) {
 			return notes
 		},
 		"interrupt": func(t *testing.T, m *Manager) []string {
-			i, err := m.Interrupt(t.Context(), me, "")
-			must(t, err)
+			i := interrupt(t, m)
 			return i.Notes
 		},
 	}
@@ -345,14 +342,12 @@ func TestAnEndThatNobodySawIsToldOnce(t *testing.T) {
 					m := surviving(t, slowly(remembers()), nil)
 					run(t, m, "a")
 					letRun(t, m, e.request)
-					if l := list(t, m)[0]; l.Unfetched != 1 {
-						t.Errorf("%+v", l)
-					}
+					l := list(t, m)[0]
+					expect(t, l.Unfetched == 1, "%+v", l)
 					told := answer(t, m)
 					expect(t, slices.ContainsFunc(told, func(note string) bool { return strings.HasSuffix(note, e.want) }), "%q", told)
-					if notes := notes(run(t, m, "c")); strings.Contains(notes, "execution 2") {
-						t.Errorf("told twice: %s", notes)
-					}
+					notes := notes(run(t, m, "c"))
+					expect(t, !strings.Contains(notes, "execution 2"), "told twice: %s", notes)
 				})
 			})
 		}
@@ -372,9 +367,8 @@ func TestAnEndThatLostTheVariablesSaysSo(t *testing.T) {
 			}
 			run(t, m, "2 threads")
 			letRun(t, m, RunRequest{Code: "crash"})
-			if notes := notes(run(t, m, "b")); !strings.Contains(notes, want) {
-				t.Errorf("%q", notes)
-			}
+			notes := notes(run(t, m, "b"))
+			expect(t, strings.Contains(notes, want), "%q", notes)
 		})
 	}
 }
@@ -394,7 +388,7 @@ func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
 		}, false},
 		"reset": {func(t *testing.T, m *Manager) { mustRun(t, m, RunRequest{Code: "c", Reset: true}) }, true},
 		"restart": {func(t *testing.T, m *Manager) {
-			must(t, errOf(m.Restart(t.Context(), me, "")))
+			restart(t, m)
 		}, true},
 		"a crash without a copy": {func(t *testing.T, m *Manager) {
 			mustRun(t, m, RunRequest{Code: "2 threads", Reset: true})
@@ -407,9 +401,8 @@ func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
 				run(t, m, "a")
 				letRun(t, m, RunRequest{Code: "b"})
 				test.act(t, m)
-				if r := wait(t, m); r.Execution != 2 || r.Undone != test.undone {
-					t.Errorf("execution %d, undone %t", r.Execution, r.Undone)
-				}
+				r := wait(t, m)
+				expect(t, r.Execution == 2 && r.Undone == test.undone, "execution %d, undone %t", r.Execution, r.Undone)
 			})
 		})
 	}
@@ -420,10 +413,9 @@ func TestARestartThatEndsARunIsToldByItsAnswer(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), nil)
 		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
-		must(t, errOf(m.Restart(t.Context(), me, "")))
-		if r := wait(t, m); r.Undone || !r.InterpreterRestarted {
-			t.Errorf("%+v", r)
-		}
+		restart(t, m)
+		r := wait(t, m)
+		expect(t, !r.Undone && r.InterpreterRestarted, "%+v", r)
 	})
 }
 
@@ -438,9 +430,8 @@ func TestWhatSomebodyWaitsForIsNotOverdue(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(10 * time.Second)
-		if r := run(t, m, "c"); len(r.Notes) != 0 {
-			t.Errorf("%q", r.Notes)
-		}
+		r := run(t, m, "c")
+		expect(t, len(r.Notes) == 0, "%q", r.Notes)
 	})
 }
 
@@ -454,44 +445,39 @@ func TestAWaitSaysWhoseAnswerItIs(t *testing.T) {
 		for _, want := range []struct {
 			heading string
 			waiting int
+			stdout  string
 		}{
-			{"This is the answer of execution 1; 2 more are waiting; execution 4 is running.", 2},
-			{"This is the answer of execution 2; 1 more is waiting; execution 4 is running.", 1},
-			{"This is the answer of execution 3; execution 4 is running.", 0},
-			{"", 0},
+			{"This is the answer of execution 1; 2 more are waiting; execution 4 is running.", 2, "a"},
+			{"This is the answer of execution 2; 1 more is waiting; execution 4 is running.", 1, "a raise"},
+			{"This is the answer of execution 3; execution 4 is running.", 0, "a raise b"},
+			{"", 0, "a raise b c"},
 		} {
-			if r := wait(t, m); r.Heading != want.heading || r.AnswersWaiting != want.waiting {
-				t.Errorf("%q, %d waiting", r.Heading, r.AnswersWaiting)
-			}
+			r := wait(t, m)
+			expect(t, r.Heading == want.heading && r.AnswersWaiting == want.waiting && r.Stdout == want.stdout, "%q, %d waiting, %q", r.Heading, r.AnswersWaiting, r.Stdout)
 		}
 	})
 }
 
 func TestAnInterruptSaysHowItsOutputComes(t *testing.T) {
 	for unfetched, want := range map[int]string{
-		0: `Operation "wait" returns its output`,
-		1: `Operation "wait" returns its output after that of 1 other execution`,
-		2: `Operation "wait" returns its output after that of 2 other executions`,
+		-1: `The call that waits for it returns its output`,
+		0:  `Operation "wait" returns its output`,
+		1:  `Operation "wait" returns its output after that of 1 other execution`,
+		2:  `Operation "wait" returns its output after that of 2 other executions`,
 	} {
 		bubble(t, func(t *testing.T) {
 			m := surviving(t, slowly(remembers()), nil)
 			for range unfetched {
 				letRun(t, m, RunRequest{Code: "a"})
 			}
-			mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-			i, err := m.Interrupt(t.Context(), me, "")
-			expect(t, err == nil && strings.HasSuffix(i.Message, ". "+want), "%+v %v", i, err)
+			if unfetched < 0 {
+				go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "hang"}) }()
+				synctest.Wait()
+			} else {
+				mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
+			}
+			i := interrupt(t, m)
+			expect(t, strings.HasSuffix(i.Message, ". "+want), "%+v", i)
 		})
 	}
-}
-
-func TestAnInterruptOfWhatACallWaitsFor(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
-		run(t, m, "a")
-		go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "hang"}) }()
-		synctest.Wait()
-		i, err := m.Interrupt(t.Context(), me, "")
-		expect(t, err == nil && strings.HasSuffix(i.Message, ". The call that waits for it returns its output"), "%+v %v", i, err)
-	})
 }

@@ -39,9 +39,8 @@ func TestABranchGoesItsOwnWay(t *testing.T) {
 	write(t, parent.Workdir, "data", "1")
 	child := branch(t, m, "")
 	expect(t, child.Parent == parent.ID && !child.Default && child.Workdir != parent.Workdir && slices.Equal(child.Notes, []string{"a note of waking"}), "%+v", child)
-	if text, err := os.ReadFile(filepath.Join(child.Workdir, "data")); string(text) != "1" {
-		t.Errorf("%q %v", text, err)
-	}
+	text, err := os.ReadFile(filepath.Join(child.Workdir, "data"))
+	expect(t, string(text) == "1", "%q %v", text, err)
 	wantRun(t, runIn(t, m, child.ID, "b"), 2, "a b")
 	wantRun(t, runIn(t, m, parent.ID, "c"), 2, "a c")
 	grandchild := branch(t, m, child.ID)
@@ -62,9 +61,8 @@ func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
 		time.Sleep(time.Second) // so that the branch is listed after it
 		child := branch(t, m, "")
 		expect(t, child.Recoverable && child.Obstacle == "", "%+v", child)
-		if l := list(t, m)[1]; l.ID != child.ID || !l.Recoverable {
-			t.Errorf("%+v", l)
-		}
+		l := list(t, m)[1]
+		expect(t, l.ID == child.ID && l.Recoverable, "%+v", l)
 		wantState(t, runIn(t, m, child.ID, "crash"), "restored", true)
 		wantOut(t, runIn(t, m, child.ID, "b"), "a b")
 		_, err := m.Undo(t.Context(), me, child.ID) // to where it was branched
@@ -88,9 +86,8 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "can't be branched now: 2 Python threads are running; end or free what stands against it and try again, or use operation \"create\"")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
-		if n := len(list(t, m)); n != 1 {
-			t.Errorf("%d sessions", n)
-		}
+		n := len(list(t, m))
+		expect(t, n == 1, "%d sessions", n)
 	})
 }
 
@@ -109,9 +106,8 @@ func TestAFirstCopyThatHangsDelaysNoBranch(t *testing.T) {
 		}
 		began := time.Now()
 		child := branch(t, m, "")
-		if took := time.Since(began); took != firstCopyPatience || child.Recoverable || child.Obstacle != "their copy is still being made" {
-			t.Errorf("after %s: %+v", took, child)
-		}
+		took := time.Since(began)
+		expect(t, took == firstCopyPatience && !child.Recoverable && child.Obstacle == "their copy is still being made", "after %s: %+v", took, child)
 	})
 }
 
@@ -178,13 +174,11 @@ func TestABranchOfADeadInterpreter(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
 	parent := run(t, m, "a").InterpreterID
-	list(t, m)
-	f.lead().die("killed by SIGKILL")
+	kill(t, m, f)
 	child := branch(t, m, "")
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || r.InterpreterRestarted {
-		t.Errorf("%+v", r)
-	}
-	r := runIn(t, m, parent, "1 threads")
+	r := runIn(t, m, child.ID, "b")
+	expect(t, r.Stdout == "a b" && !r.InterpreterRestarted, "%+v", r)
+	r = runIn(t, m, parent, "1 threads")
 	wantState(t, r, "restored", false)
 	list(t, m)
 	f.started()[1].die("killed by SIGKILL") // the one that was woken, and has no copy
@@ -207,7 +201,7 @@ func TestABranchThatFailsLeavesNothing(t *testing.T) {
 		want string
 	}{
 		"wake fails": {func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }, "its pipes are gone"},
-		"wake hangs": {func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }, "could not be branched"},
+		"wake hangs": {wakesNever, "could not be branched"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -220,12 +214,10 @@ func TestABranchThatFailsLeavesNothing(t *testing.T) {
 				wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, test.want)
 				f.waking = nil
 				wantOut(t, run(t, m, "b"), "a b")
-				if n := len(list(t, m)); n != 1 {
-					t.Errorf("%d sessions", n)
-				}
-				if dirs, err := os.ReadDir(root); err != nil || len(dirs) != 2 {
-					t.Errorf("%d directories, %v", len(dirs), err)
-				}
+				n := len(list(t, m))
+				expect(t, n == 1, "%d sessions", n)
+				dirs, err := os.ReadDir(root)
+				expect(t, err == nil && len(dirs) == 2, "%d directories, %v", len(dirs), err)
 			})
 		})
 	}
@@ -237,7 +229,7 @@ func TestDeleteOfABranchThatIsBeingMade(t *testing.T) {
 		m := surviving(t, f, nil)
 		run(t, m, "a")
 		list(t, m)
-		f.waking = func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }
+		f.waking = wakesNever
 		refusals := make(chan error, 1)
 		go func() {
 			_, err := m.Branch(t.Context(), me, "")
@@ -246,9 +238,8 @@ func TestDeleteOfABranchThatIsBeingMade(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		m.EndClient(t.Context(), me)
-		if err := <-refusals; err == nil {
-			t.Error("it was made")
-		}
+		err := <-refusals
+		expect(t, err != nil, "%+v", "it was made")
 		wantTook(t, began, 0)
 	})
 }
@@ -273,9 +264,8 @@ func TestBranchesGoOnAtTheSameTime(t *testing.T) {
 		}()
 	}
 	for range cap(answers) {
-		if got := <-answers; got != "a b" {
-			t.Error(got)
-		}
+		got := <-answers
+		expect(t, got == "a b", "%+v", got)
 	}
 }
 
@@ -286,9 +276,8 @@ func TestABranchNamesWhatDidNotComeAlong(t *testing.T) {
 		t.Skip(err)
 	}
 	child := branch(t, m, "")
-	if got := strings.Join(child.Notes, "\n"); !strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: pipe") {
-		t.Error(got)
-	}
+	got := strings.Join(child.Notes, "\n")
+	expect(t, strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: pipe"), "%+v", got)
 }
 
 func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
@@ -301,19 +290,16 @@ func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
 	write(t, dir, "secret", "x")
 	must(t, os.Chmod(filepath.Join(dir, "secret"), 0))
 	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "secret", "permission denied")
-	if n := len(list(t, m)); n != 1 {
-		t.Errorf("%d sessions", n)
-	}
+	n := len(list(t, m))
+	expect(t, n == 1, "%d sessions", n)
 }
 
 func TestSomeOf(t *testing.T) {
 	names := slices.Repeat([]string{"a"}, 7)
-	if got := someOf(names, 5); got != "a, a, a, a, a and 2 more" {
-		t.Error(got)
-	}
-	if got := someOf(names[:2], 5); got != "a, a" {
-		t.Error(got)
-	}
+	got := someOf(names, 5)
+	expect(t, got == "a, a, a, a, a and 2 more", "%+v", got)
+	got = someOf(names[:2], 5)
+	expect(t, got == "a, a", "%+v", got)
 }
 
 // python is a worker whose code is "x = 1", "del x" or a name, of which it knows what
@@ -340,23 +326,20 @@ func TestMissingNameIsToldWhereItIs(t *testing.T) {
 	runAs(t, m, bert, RunRequest{Code: "secret = 1", InterpreterID: "data"})
 
 	want := `frame is defined in interpreter data; pass interpreter_id "data" to use it`
-	if got := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"})); got != want {
-		t.Errorf("the note is %q, want %q", got, want)
-	}
+	got := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"}))
+	expect(t, got == want, "the note is %q, want %q", got, want)
 	for what, r := range map[string]*Result{
 		"another client's":  runAs(t, m, anna, RunRequest{Code: "secret"}),
 		"nobody's":          runAs(t, m, anna, RunRequest{Code: "nowhere"}),
 		"the session's own": runAs(t, m, anna, RunRequest{Code: "frame", InterpreterID: "data"}),
 	} {
-		if note := noteOf(r); note != "" {
-			t.Errorf("%s: %s", what, note)
-		}
+		note := noteOf(r)
+		expect(t, note == "", "%s: %s", what, note)
 	}
 
 	runAs(t, m, anna, RunRequest{Code: "del frame", InterpreterID: "data"})
-	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"})); note != "" {
-		t.Errorf("it is deleted: %s", note)
-	}
+	note := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"}))
+	expect(t, note == "", "it is deleted: %s", note)
 }
 
 func TestNamesGoWithTheirState(t *testing.T) {
@@ -371,13 +354,11 @@ func TestNamesGoWithTheirState(t *testing.T) {
 	runAs(t, m, anna, RunRequest{Code: "b = 1", InterpreterID: "data"})
 	must(t, errOf(m.Branch(t.Context(), anna, "data")))
 	must(t, errOf(m.Undo(t.Context(), anna, "data")))
-	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"})); !strings.Contains(note, "in interpreter py1;") || strings.Contains(note, "data") {
-		t.Errorf("b is undone in data and lives in its branch: %q", note)
-	}
+	note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"}))
+	expect(t, strings.Contains(note, "in interpreter py1;") && !strings.Contains(note, "data"), "b is undone in data and lives in its branch: %q", note)
 	runAs(t, m, anna, RunRequest{Code: "c = 1", InterpreterID: "data"})
-	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"})); strings.Contains(note, "data") {
-		t.Errorf("a later execution does not bring it back: %q", note)
-	}
+	note = noteOf(runAs(t, m, anna, RunRequest{Code: "b"}))
+	expect(t, !strings.Contains(note, "data"), "a later execution does not bring it back: %q", note)
 	must(t, errOf(m.Restart(t.Context(), anna, "data")))
 	expect(t, !defined("c"), "c is gone with the restart")
 	expect(t, defined("a"), "a lives in the branch")
@@ -418,9 +399,8 @@ func TestAProgramIsToldOfItsEarlierInterpreters(t *testing.T) {
 	needsHandle = false
 	for client, where := range map[Client]string{"session:3": "process:8.1", "session:4": "address:192.0.2.1", "session:5": "", anna: "process:7.1"} {
 		place = where
-		if note := noteOf(runAs(t, m, client, RunRequest{Code: "frame"})); note != "" {
-			t.Errorf("%s at %q: %s", client, where, note)
-		}
+		note := noteOf(runAs(t, m, client, RunRequest{Code: "frame"}))
+		expect(t, note == "", "%s at %q: %s", client, where, note)
 	}
 }
 
@@ -444,9 +424,8 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 	wantEntries(t, root, child.id, child.id+".files", "home-"+l.ID)
 	remove(t, m, child.id)
 	wantEntries(t, root)
-	if _, err = child.group.Home(); !errors.Is(err, workdir.ErrEnded) {
-		t.Error(err)
-	}
+	_, err = child.group.Home()
+	expect(t, errors.Is(err, workdir.ErrEnded), "%+v", err)
 	expect(t, !strings.Contains(home, child.id), "%+v", home)
 }
 

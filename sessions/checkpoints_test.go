@@ -87,6 +87,34 @@ func wantState(t *testing.T, r *Result, state string, recoverable bool) {
 	expect(t, r.Recoverable != nil && *r.Recoverable == recoverable, "execution %d (%s): recoverable is %v, not %v", r.Execution, r.Status, r.Recoverable, recoverable)
 }
 
+// runs runs one after another.
+func runs(t *testing.T, m *Manager, codes ...string) {
+	t.Helper()
+	for _, code := range codes {
+		run(t, m, code)
+	}
+}
+
+// kill ends the worker between two calls, when its copy has been made.
+func kill(t *testing.T, m *Manager, f *fakeStarter) {
+	t.Helper()
+	list(t, m)
+	f.lead().die("killed by SIGKILL")
+}
+
+// failsBeyond has copies wake only if they remember no more executions than these.
+func failsBeyond(most int) func(context.Context, *fakeUnderstudy) error {
+	return func(_ context.Context, u *fakeUnderstudy) error {
+		if len(u.memory) > most {
+			return errors.New("its pipes are gone")
+		}
+		return nil
+	}
+}
+
+// wakesNever hangs until nobody waits any more.
+func wakesNever(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }
+
 func notes(r *Result) string { return strings.Join(r.Notes, "\n") }
 
 // list describes the sessions once our own work for their last calls is done, for
@@ -123,9 +151,8 @@ func TestTwentyCrashesAreLikeOne(t *testing.T) {
 		wantState(t, run(t, m, "crash"), "restored", true)
 	}
 	wantRun(t, run(t, m, "b"), 22, "a b")
-	if l := list(t, m)[0]; !l.Recoverable {
-		t.Errorf("%+v", l)
-	}
+	l := list(t, m)[0]
+	expect(t, l.Recoverable, "%+v", l)
 	if _, asleep := f.copies(); asleep != 2 { // the present state and the one before it
 		t.Errorf("%d copies", asleep)
 	}
@@ -137,9 +164,8 @@ func TestACrashOfTheFirstCallLosesNothing(t *testing.T) {
 	wantState(t, run(t, m, "crash"), "restored", true)
 	wantOut(t, run(t, m, "a"), "a")
 	list(t, m) // waits for the copy
-	if all, _ := f.copies(); len(f.started()) != 2 || len(all) != 1 {
-		t.Errorf("%d workers, %d copies", len(f.started()), len(all))
-	}
+	all, _ := f.copies()
+	expect(t, len(f.started()) == 2 && len(all) == 1, "%d workers, %d copies", len(f.started()), len(all))
 }
 
 func TestWithoutForksNothingIsPromised(t *testing.T) {
@@ -149,15 +175,14 @@ func TestWithoutForksNothingIsPromised(t *testing.T) {
 	r := run(t, m, "a")
 	wantState(t, r, "", false)
 	expect(t, len(r.Notes) == 0, "notes for every call: %q", r.Notes)
-	if l := list(t, m)[0]; l.Recoverable || l.Obstacle != f.ForkObstacle() {
-		t.Errorf("%+v", l)
-	}
+	l := list(t, m)[0]
+	expect(t, !l.Recoverable && l.Obstacle == f.ForkObstacle(), "%+v", l)
 	r = run(t, m, "crash")
 	wantState(t, r, "lost", false)
 	wantNotes(t, r, "could not be brought back: fakes can't be copied")
-	if all, _ := f.copies(); len(all) != 0 {
-		t.Errorf("%d copies", len(all))
-	}
+	wantRun(t, run(t, m, "b"), 3, "b")
+	all, _ := f.copies()
+	expect(t, len(all) == 0 && len(f.started()) == 2, "%d copies, %d workers", len(all), len(f.started()))
 }
 
 func TestAHangThatWasKilledIsUndone(t *testing.T) {
@@ -168,9 +193,9 @@ func TestAHangThatWasKilledIsUndone(t *testing.T) {
 		wantState(t, r, "restored", true)
 		expect(t, r.Status == StatusTimeout && strings.Contains(r.RestartReason, "ignored the interrupt"), "%+v", r)
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-		i, err := m.Interrupt(t.Context(), me, "")
-		expect(t, err == nil && i.Stopped && !i.StateKept && i.StateRestored && strings.Contains(i.Message, "its process had to be killed; its variables are as they were before the call"),
-			"%+v %v", i, err)
+		i := interrupt(t, m)
+		expect(t, i.Stopped && !i.StateKept && i.StateRestored && strings.Contains(i.Message, "its process had to be killed; its variables are as they were before the call"),
+			"%+v", i)
 		wantOut(t, run(t, m, "b"), "a b")
 	})
 }
@@ -183,9 +208,8 @@ func TestAStateThatCanNotBeCopiedIsToldBeforeAndAfter(t *testing.T) {
 	wantState(t, r, "", false)
 	const news = "if a later call crashes, the variables can't be brought back: 2 Python threads are running"
 	expect(t, notes(r) == news, "%q", r.Notes)
-	if l := list(t, m)[0]; l.Recoverable || l.Obstacle != "2 Python threads are running" {
-		t.Errorf("%+v", l)
-	}
+	l := list(t, m)[0]
+	expect(t, !l.Recoverable && l.Obstacle == "2 Python threads are running", "%+v", l)
 	r = run(t, m, "3 threads")
 	wantState(t, r, "", false)
 	expect(t, len(r.Notes) == 0, "told twice: %q", r.Notes)
@@ -208,9 +232,8 @@ func TestAFailingCopyFailsNoCall(t *testing.T) {
 		list(t, m)
 		f.forking = func(context.Context, *fakeWorker, Purpose) error { return fault }
 		wantState(t, run(t, m, "b"), "", true) // as far as the worker knew
-		if l := list(t, m)[0]; l.Recoverable || l.Obstacle != name {
-			t.Errorf("%+v", l)
-		}
+		l := list(t, m)[0]
+		expect(t, !l.Recoverable && l.Obstacle == name, "%+v", l)
 		r := run(t, m, "crash")
 		wantState(t, r, "lost", true)
 		wantNotes(t, r, "could not be brought back: "+name)
@@ -248,9 +271,8 @@ func TestTheQueueDoesNotCountOurOwnWork(t *testing.T) {
 		f.forking = func(context.Context, *fakeWorker, Purpose) error { time.Sleep(time.Second); return nil }
 		m := surviving(t, f, func(o *Options) { o.Queue = 0 })
 		for i := range 3 {
-			if r := mustRun(t, m, RunRequest{Code: "a"}); r.Execution != i+1 {
-				t.Errorf("%+v", r)
-			}
+			r := mustRun(t, m, RunRequest{Code: "a"})
+			expect(t, r.Execution == i+1, "%+v", r)
 		}
 	})
 }
@@ -262,9 +284,8 @@ func TestADeadUnderstudyIsReplacedBeforeTheNextCall(t *testing.T) {
 	list(t, m) // the copy has been made now
 	all, _ := f.copies()
 	all[0].die()
-	if l := list(t, m)[0]; l.Recoverable || !strings.Contains(l.Obstacle, "ended from outside") {
-		t.Errorf("%+v", l)
-	}
+	l := list(t, m)[0]
+	expect(t, !l.Recoverable && strings.Contains(l.Obstacle, "ended from outside"), "%+v", l)
 	wantState(t, run(t, m, "crash"), "restored", true)
 	wantOut(t, run(t, m, "b"), "a b")
 }
@@ -276,7 +297,7 @@ func TestACopyThatDoesNotWakeMeansALoss(t *testing.T) {
 		took time.Duration
 	}{
 		"fails": {func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }, "their copy did not wake: its pipes are gone", 0},
-		"hangs": {func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }, "their copy did not wake within 10 seconds", wakeTime},
+		"hangs": {wakesNever, "their copy did not wake within 10 seconds", wakeTime},
 		"dies":  {func(_ context.Context, u *fakeUnderstudy) error { u.die(); return nil }, "their copy did not wake: it has ended", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -289,9 +310,8 @@ func TestACopyThatDoesNotWakeMeansALoss(t *testing.T) {
 				began := time.Now()
 				r := run(t, m, "crash")
 				wantState(t, r, "lost", true)
-				if took := time.Since(began); took != test.took || !strings.Contains(notes(r), "could not be brought back: "+test.want) {
-					t.Errorf("after %s: %q", took, r.Notes)
-				}
+				took := time.Since(began)
+				expect(t, took == test.took && strings.Contains(notes(r), "could not be brought back: "+test.want), "after %s: %q", took, r.Notes)
 				f.waking = nil
 				wantOut(t, run(t, m, "b"), "b")
 				_, err := m.Undo(t.Context(), me, "")
@@ -307,16 +327,13 @@ func TestDeathBetweenCallsIsUndone(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
 	run(t, m, "a")
-	list(t, m)
-	f.lead().die("killed by SIGKILL")
+	kill(t, m, f)
 	r := run(t, m, "b")
 	wantState(t, r, "restored", true)
 	expect(t, r.Stdout == "a b" && r.RestartedBeforeRun && strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL"), "%+v", r)
-	list(t, m)
-	f.lead().die("killed by SIGKILL")
-	if v, _, err := m.Variables(t.Context(), me, ""); err != nil || len(v.Variables) == 0 {
-		t.Errorf("%v %v", v, err)
-	}
+	kill(t, m, f)
+	v, _, err := m.Variables(t.Context(), me, "")
+	expect(t, err == nil && len(v.Variables) != 0, "%v %v", v, err)
 	r = run(t, m, "crash") // after two deaths
 	wantState(t, r, "restored", true)
 	wantOut(t, run(t, m, "c"), "a b c")
@@ -326,11 +343,9 @@ func TestALossThatNobodyWasToldOfIsToldWithTheNextCrash(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
 	run(t, m, "1 threads")
-	list(t, m)
-	f.lead().die("killed by SIGKILL")
-	if _, _, err := m.Variables(t.Context(), me, ""); CodeOf(err) != CodeStart || !strings.Contains(err.Error(), "variables are lost") {
-		t.Error(err)
-	}
+	kill(t, m, f)
+	_, _, err := m.Variables(t.Context(), me, "")
+	expect(t, CodeOf(err) == CodeStart && strings.Contains(err.Error(), "variables are lost"), "%+v", err)
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
 	expect(t, strings.Contains(notes(r), "had been lost before: the interpreter's process ended between two calls: killed by SIGKILL") &&
@@ -352,23 +367,20 @@ func TestTheSecondTryOfACrashHasTheVariablesToo(t *testing.T) {
 func TestResetAndRestartLetGoOfAllStates(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, func(o *Options) { o.History = 3 })
-	for _, code := range []string{"a", "b", "c"} {
-		run(t, m, code)
-	}
+	runs(t, m, "a", "b", "c")
 	list(t, m)
 	if _, asleep := f.copies(); asleep != 3 {
 		t.Fatalf("%d copies", asleep)
 	}
 	r := mustRun(t, m, RunRequest{Code: "d", Reset: true})
-	wantState(t, r, "", true)
+	wantState(t, r, "", true) // it was asked for, and is no accident
+	wantRun(t, r, 4, "d")
 	list(t, m)
-	if _, asleep := f.copies(); r.Stdout != "d" || asleep != 1 {
-		t.Errorf("%d copies, %+v", asleep, r)
-	}
-	must(t, errOf(m.Restart(t.Context(), me, "")))
-	if _, asleep := f.copies(); asleep != 0 {
-		t.Errorf("%d copies", asleep)
-	}
+	_, asleep := f.copies()
+	expect(t, asleep == 1, "%d copies", asleep)
+	expect(t, restart(t, m).ID == r.InterpreterID, "another was started")
+	_, asleep = f.copies()
+	expect(t, asleep == 0, "%d copies", asleep)
 	wantCode(t, errOf(m.Undo(t.Context(), me, "")), CodeInvalid, "nothing to undo")
 }
 
@@ -387,7 +399,7 @@ func TestDeleteAndRestartDuringAWake(t *testing.T) {
 				m := surviving(t, f, nil)
 				id := run(t, m, "a").InterpreterID
 				list(t, m)
-				f.waking = func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }
+				f.waking = wakesNever
 				answers := make(chan *Result, 1)
 				go func() {
 					r, _ := m.Run(t.Context(), me, RunRequest{Code: "crash"})
@@ -398,10 +410,9 @@ func TestDeleteAndRestartDuringAWake(t *testing.T) {
 				must(t, end(t, m, id))
 				wantTook(t, began, 0)
 				r := <-answers
-				expect(t, r != nil && r.Status == StatusCrashed && !(*r.StateRestored) && r.InterpreterRestarted == (name == "restart"), "%+v", r)
-				if _, asleep := f.copies(); asleep != 0 {
-					t.Errorf("%d copies", asleep)
-				}
+				expect(t, r != nil && r.Status == StatusCrashed && !*r.StateRestored && r.InterpreterRestarted == (name == "restart"), "%+v", r)
+				_, asleep := f.copies()
+				expect(t, asleep == 0, "%d copies", asleep)
 			})
 		})
 	}
@@ -415,9 +426,8 @@ func TestEndWhileACopyIsMade(t *testing.T) {
 		m := surviving(t, f, nil)
 		id := run(t, m, "a").InterpreterID
 		remove(t, m, id)
-		if all, asleep := f.copies(); len(all) != 1 || asleep != 0 {
-			t.Errorf("%d of %d copies sleep on", asleep, len(all))
-		}
+		all, asleep := f.copies()
+		expect(t, len(all) == 1 && asleep == 0, "%d of %d copies sleep on", asleep, len(all))
 	})
 }
 
@@ -431,25 +441,21 @@ func TestCloseDismissesEveryCopy(t *testing.T) {
 		}
 	}
 	list(t, m)
-	if all, asleep := f.copies(); len(all) != 40 || asleep != 30 {
-		t.Errorf("%d of %d copies sleep", asleep, len(all))
-	}
+	all, asleep := f.copies()
+	expect(t, len(all) == 40 && asleep == 30, "%d of %d copies sleep", asleep, len(all))
 	m.Close(t.Context())
-	if _, asleep := f.copies(); asleep != 0 {
-		t.Errorf("%d copies sleep on", asleep)
-	}
+	_, asleep = f.copies()
+	expect(t, asleep == 0, "%d copies sleep on", asleep)
 }
 
 func TestMemoryOfTheProcessesTogether(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), nil)
-		run(t, m, "a")
-		run(t, m, "b")
+		runs(t, m, "a", "b")
 		l := list(t, m)[0]
 		want := fmt.Sprint(100<<20, (20+5+5)<<20, (5+5)<<20, 85<<20) // of the lead; of all three; of the copies; shared
-		if got := fmt.Sprint(l.Memory, l.Private, l.Copies, l.Shared); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		got := fmt.Sprint(l.Memory, l.Private, l.Copies, l.Shared)
+		expect(t, got == want, "got %s, want %s", got, want)
 	})
 }
 

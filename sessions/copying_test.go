@@ -41,9 +41,8 @@ func TestACrashInABurstCostsTheCallsSinceTheLastCopy(t *testing.T) {
 			for range 3 { // what was brought back has another copy at once
 				wantState(t, run(t, m, "crash"), "restored", true)
 			}
-			if r := run(t, m, "e"); r.Stdout != "a e" {
-				t.Errorf("history %d: %+v", history, r)
-			}
+			r = run(t, m, "e")
+			expect(t, r.Stdout == "a e", "history %d: %+v", history, r)
 		})
 	}
 }
@@ -56,24 +55,18 @@ func TestABurstEndsWithACopy(t *testing.T) {
 		bubble(t, func(t *testing.T) {
 			f := remembers()
 			m := bursting(t, f, nil)
-			for _, code := range []string{"a", "b", "c"} {
-				run(t, m, code)
-			}
-			if all, _ := f.copies(); len(all) != 1 {
-				t.Errorf("%s: %d copies before it", name, len(all))
-			}
+			runs(t, m, "a", "b", "c")
+			all, _ := f.copies()
+			expect(t, len(all) == 1, "%s: %d copies before it", name, len(all))
 			pause(t, m)
 			synctest.Wait()
-			if l := list(t, m)[0]; !l.Recoverable || l.Obstacle != "" {
-				t.Errorf("%s: %+v", name, l)
-			}
-			if all, asleep := f.copies(); len(all) != 2 || asleep != 2 {
-				t.Errorf("%s: %d copies after it, %d asleep", name, len(all), asleep)
-			}
+			l := list(t, m)[0]
+			expect(t, l.Recoverable && l.Obstacle == "", "%s: %+v", name, l)
+			all, asleep := f.copies()
+			expect(t, len(all) == 2 && asleep == 2, "%s: %d copies after it, %d asleep", name, len(all), asleep)
 			wantState(t, run(t, m, "crash"), "restored", true)
-			if r := run(t, m, "d"); r.Stdout != "a b c d" {
-				t.Errorf("%s: %+v", name, r)
-			}
+			r := run(t, m, "d")
+			expect(t, r.Stdout == "a b c d", "%s: %+v", name, r)
 		})
 	}
 }
@@ -94,9 +87,8 @@ func TestCopiesTakeTheirShare(t *testing.T) {
 				}
 			}
 			list(t, m)
-			if all, _ := f.copies(); len(all) < want || len(all) > want+1 {
-				t.Errorf("share %g: %d copies of %d calls in %s", share, len(all), calls, time.Since(began))
-			}
+			all, _ := f.copies()
+			expect(t, len(all) >= want && len(all) <= want+1, "share %g: %d copies of %d calls in %s", share, len(all), calls, time.Since(began))
 		})
 	}
 }
@@ -105,19 +97,16 @@ func TestCopiesTakeTheirShare(t *testing.T) {
 func TestUndoAfterABurst(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := bursting(t, remembers(), nil)
-		run(t, m, "a")
-		run(t, m, "b")
+		runs(t, m, "a", "b")
 		wantUndone(t, m, 2)
-		run(t, m, "c")
-		run(t, m, "d")
+		runs(t, m, "c", "d")
 		const refusal = "execution 4 can't be undone: the variables as they were before it can't be brought back: calls came faster than copies are made (--copy-share); the nearest state that is kept is that after execution 1"
 		undoRefused(t, m, CodeInvalid, refusal)
 		list(t, m)
 		undoRefused(t, m, CodeInvalid, refusal)
 		run(t, m, "e")
-		if u := undo(t, m); u.Execution != 5 || !strings.Contains(u.Message, "There is no earlier state to undo to") {
-			t.Errorf("%+v", u)
-		}
+		u := undo(t, m)
+		expect(t, u.Execution == 5 && strings.Contains(u.Message, "There is no earlier state to undo to"), "%+v", u)
 		wantOut(t, run(t, m, "f"), "a c d f")
 	})
 }
@@ -128,14 +117,12 @@ func TestAStandInThatDiesIsReplaced(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := remembers()
 		m := bursting(t, f, nil)
-		run(t, m, "a")
-		run(t, m, "b")
+		runs(t, m, "a", "b")
 		all, _ := f.copies()
 		all[0].die()
 		run(t, m, "c")
-		if r := run(t, m, "crash"); r.StateBefore != 3 {
-			t.Errorf("%d %q", r.StateBefore, r.Notes)
-		}
+		r := run(t, m, "crash")
+		expect(t, r.StateBefore == 3, "%d %q", r.StateBefore, r.Notes)
 		wantOut(t, run(t, m, "d"), "a b d")
 	})
 }
@@ -157,8 +144,7 @@ func TestACopyThatFailedIsTriedAgainAtOnce(t *testing.T) {
 		run(t, m, "a")
 		time.Sleep(time.Second)
 		fails.Store(true)
-		run(t, m, "b")
-		run(t, m, "c")
+		runs(t, m, "b", "c")
 		wantState(t, run(t, m, "crash"), "restored", true)
 		wantOut(t, run(t, m, "d"), "a b c d")
 	})
@@ -173,22 +159,18 @@ func TestAnIdleSessionHasNoCopyOfItsState(t *testing.T) {
 			t.Helper()
 			time.Sleep(after)
 			synctest.Wait()
-			if _, asleep := f.copies(); asleep != want {
-				t.Errorf("%d copies are asleep, not %d", asleep, want)
-			}
+			_, asleep := f.copies()
+			expect(t, asleep == want, "%d copies are asleep, not %d", asleep, want)
 		}
-		run(t, m, "a")
-		run(t, m, "b")
+		runs(t, m, "a", "b")
 		asleep(29*time.Second, 2)
 		run(t, m, "c")
 		asleep(29*time.Second, 2)
-		if l := list(t, m)[0]; l.Uncopied || !l.Recoverable {
-			t.Errorf("%+v", l)
-		}
+		l := list(t, m)[0]
+		expect(t, !l.Uncopied && l.Recoverable, "%+v", l)
 		asleep(2*time.Second, 1)
-		if l := list(t, m)[0]; !l.Uncopied || !l.Recoverable || l.Obstacle != "" || l.Ended != "" {
-			t.Errorf("%+v", l)
-		}
+		l = list(t, m)[0]
+		expect(t, l.Uncopied && l.Recoverable && l.Obstacle == "" && l.Ended == "", "%+v", l)
 		wantState(t, run(t, m, "crash"), "restored", true)
 		asleep(31*time.Second, 1)
 		undo(t, m) // of the crash, which left nothing
@@ -211,9 +193,8 @@ func TestWhatKillsAnIdleSessionLosesItsState(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			f.lead().die("killed by SIGKILL")
-			if l := list(t, m)[0]; l.Ended != want || l.Recoverable || l.Uncopied {
-				t.Errorf("%s: %+v", code, l)
-			}
+			l := list(t, m)[0]
+			expect(t, l.Ended == want && !l.Recoverable && !l.Uncopied, "%s: %+v", code, l)
 			wantState(t, run(t, m, "c"), "lost", true)
 		})
 	}
@@ -254,9 +235,7 @@ func TestCodeThatRunsOnceMoreFindsItsState(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := remembers()
 		m := bursting(t, f, func(o *Options) { o.RerunAfterCrash = true })
-		for _, code := range []string{"a", "b", "c"} {
-			run(t, m, code)
-		}
+		runs(t, m, "a", "b", "c")
 		wantState(t, run(t, m, "crash"), "restored", true)
 	})
 }
@@ -270,8 +249,7 @@ func TestASlowCopyPutsOffTheNextForAFifthOfASecond(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			return nil
 		}
-		run(t, m, "a")
-		run(t, m, "b")
+		runs(t, m, "a", "b")
 		time.Sleep(4 * time.Second)
 		synctest.Wait()
 		wantState(t, run(t, m, "crash"), "restored", true)
@@ -297,9 +275,8 @@ func TestTasksOfTheEventLoopKeepTheirCopy(t *testing.T) {
 		run(t, m, "a")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if _, asleep := f.copies(); asleep != 1 {
-			t.Errorf("%d copies are asleep", asleep)
-		}
+		_, asleep := f.copies()
+		expect(t, asleep == 1, "%d copies are asleep", asleep)
 	})
 }
 
@@ -319,13 +296,11 @@ func TestOutputBetweenCallsIsToldApart(t *testing.T) {
 	r := run(t, m, "second")
 	expect(t, r.Between == "cafoops\né\n" && r.Stdout == "second", "got %q and %q", r.Between, r.Stdout)
 	printed := string(entries[1].Printed[Stdout].Text)
-	if want := "[between calls]\ncafé\n[this call]\nsecond"; printed != want {
-		t.Errorf("the whole output is %q, want %q", printed, want)
-	}
+	want := "[between calls]\ncafé\n[this call]\nsecond"
+	expect(t, printed == want, "the whole output is %q, want %q", printed, want)
 	expect(t, entries[1].Result.Between == r.Between, "recorded is %q", entries[1].Result.Between)
-	if r := run(t, m, "third"); r.Between != "" {
-		t.Errorf("it is told twice: %q", r.Between)
-	}
+	r = run(t, m, "third")
+	expect(t, r.Between == "", "it is told twice: %q", r.Between)
 }
 
 func TestWaitHandsOutWhatWasPrintedBetweenCalls(t *testing.T) {
@@ -334,14 +309,12 @@ func TestWaitHandsOutWhatWasPrintedBetweenCalls(t *testing.T) {
 	m := newTestManager(t, f, func(o *Options) { o.OutputLimit = 200 })
 	run(t, m, "first")
 	f.lead().prints(Piece{Stream: Stdout, Text: []byte(strings.Repeat("x", 1000))})
-	if l := list(t, m)[0]; l.Printed != 1000 {
-		t.Errorf("the listing says %d bytes", l.Printed)
-	}
+	l := list(t, m)[0]
+	expect(t, l.Printed == 1000, "the listing says %d bytes", l.Printed)
 	r, err := m.Await(t.Context(), me, WaitRequest{})
 	expect(t, err == nil && strings.HasPrefix(r.Between, "xxx") && len(r.Between) <= 300 && r.Execution == 1, "got %+v, %v", r, err)
-	if _, err := m.Await(t.Context(), me, WaitRequest{}); err == nil || !strings.Contains(err.Error(), "nothing is running") {
-		t.Errorf("the second wait says %v", err)
-	}
+	_, err = m.Await(t.Context(), me, WaitRequest{})
+	expect(t, err != nil && strings.Contains(err.Error(), "nothing is running"), "the second wait says %v", err)
 }
 
 // lives is a starter whose code leaves tasks behind that go on.
@@ -365,17 +338,14 @@ func TestAStateThatGoesOnIsCopiedAnewAsTheNextCallComes(t *testing.T) {
 	t.Parallel()
 	f := lives()
 	m := surviving(t, f, nil)
-	if r := run(t, m, "a"); r.Tasks != 2 {
-		t.Errorf("the record says %d tasks", r.Tasks)
-	}
+	r := run(t, m, "a")
+	expect(t, r.Tasks == 2, "the record says %d tasks", r.Tasks)
 	list(t, m) // once the copy is made
 	f.lead().remember("tick")
-	if r := run(t, m, "crash"); r.StateRestored == nil || !*r.StateRestored {
-		t.Errorf("got %+v", r)
-	}
-	if r := run(t, m, "b"); r.Stdout != "a tick b" {
-		t.Errorf("the state that came back is %q", r.Stdout)
-	}
+	r = run(t, m, "crash")
+	expect(t, r.StateRestored != nil && *r.StateRestored, "got %+v", r)
+	r = run(t, m, "b")
+	expect(t, r.Stdout == "a tick b", "the state that came back is %q", r.Stdout)
 }
 
 func TestTasksThatLetNothingElseRunLoseTheirProcess(t *testing.T) {
@@ -395,9 +365,8 @@ func TestTasksThatLetNothingElseRunLoseTheirProcess(t *testing.T) {
 		began := time.Now()
 		r := run(t, m, "b")
 		expect(t, r.Stdout == "a b" && time.Since(began) == checkpointTime, "got %q after %v", r.Stdout, time.Since(began))
-		if notes := strings.Join(r.Notes, " "); !strings.Contains(notes, "would let nothing else run") {
-			t.Errorf("the notes are %q", notes)
-		}
+		notes := strings.Join(r.Notes, " ")
+		expect(t, strings.Contains(notes, "would let nothing else run"), "the notes are %q", notes)
 	})
 }
 
@@ -406,21 +375,17 @@ func TestTasksThatLetNothingElseRunLoseTheirProcess(t *testing.T) {
 func TestAnOlderStateComesBackWhereThePresentOneHasNoCopy(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, func(o *Options) { o.History = 3 })
-	for _, code := range []string{"a", "b", "1 threads", "2 threads"} {
-		run(t, m, code)
-	}
+	runs(t, m, "a", "b", "1 threads", "2 threads")
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
 	const want = "what executions 3 and 4 did to the variables could not be brought back: 2 Python threads are running"
 	expect(t, r.StateBefore == 3 && strings.Contains(notes(r), want) && strings.Contains(notes(r), "a note of waking"), "%d %q", r.StateBefore, r.Notes)
 	wantNothingDone(t, m, "execution 5 crashed and executions 3 and 4 are lost with it, so there is nothing of them to undo. Call undo again to undo execution 2")
-	if r := run(t, m, "c"); r.Stdout != "a b c" || r.StateBefore != 0 {
-		t.Errorf("%+v", r)
-	}
+	r = run(t, m, "c")
+	expect(t, r.Stdout == "a b c" && r.StateBefore == 0, "%+v", r)
 	for _, execution := range []int{6, 2} {
-		if u := undo(t, m); u.Execution != execution {
-			t.Errorf("%+v", u)
-		}
+		u := undo(t, m)
+		expect(t, u.Execution == execution, "%+v", u)
 	}
 	wantOut(t, run(t, m, "d"), "a d")
 }
@@ -428,16 +393,9 @@ func TestAnOlderStateComesBackWhereThePresentOneHasNoCopy(t *testing.T) {
 func TestAnOlderStateComesBackWhereTheCopyDoesNotWake(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, func(o *Options) { o.History = 3 })
-	for _, code := range []string{"a", "b", "c", "d"} {
-		run(t, m, code)
-	}
+	runs(t, m, "a", "b", "c", "d")
 	list(t, m)
-	f.waking = func(_ context.Context, u *fakeUnderstudy) error {
-		if len(u.memory) > 2 {
-			return errors.New("its pipes are gone")
-		}
-		return nil
-	}
+	f.waking = failsBeyond(2)
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
 	expect(t, r.StateBefore == 3 && strings.Contains(notes(r), "what executions 3 and 4 did to the variables could not be brought back: their copy did not wake: its pipes are gone"),
@@ -450,23 +408,19 @@ func TestAnOlderStateComesBackWhereTheCopyDoesNotWake(t *testing.T) {
 func TestAnOlderStateAfterADeathBetweenTwoCalls(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
-	run(t, m, "a")
-	run(t, m, "2 threads")
-	list(t, m)
-	f.lead().die("killed by SIGKILL")
+	runs(t, m, "a", "2 threads")
+	kill(t, m, f)
 	l := list(t, m)[0]
-	if want := "its process has ended; the next run brings its variables back as they were before execution 2; execution 2 is lost: 2 Python threads are running"; l.Ended != want || l.PID != 0 || l.Memory != 0 {
-		t.Errorf("%+v", l)
-	}
+	want := "its process has ended; the next run brings its variables back as they were before execution 2; execution 2 is lost: 2 Python threads are running"
+	expect(t, l.Ended == want && l.PID == 0 && l.Memory == 0, "%+v", l)
 	_, told, err := m.Variables(t.Context(), me, "")
 	expect(t, err == nil && len(told) == 1 && strings.HasSuffix(told[0], "killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost"),
 		"%q %v", told, err)
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
 	expect(t, r.StateBefore == 2 && strings.Contains(notes(r), "variables had been lost before"), "%d %q", r.StateBefore, r.Notes)
-	if r := run(t, m, "b"); r.Stdout != "a b" || r.StateRestored != nil {
-		t.Errorf("%+v", r)
-	}
+	r = run(t, m, "b")
+	expect(t, r.Stdout == "a b" && r.StateRestored == nil, "%+v", r)
 }
 
 // TestTheFallBackOfAnUndo: neither the state to go back to nor the present one
@@ -474,16 +428,9 @@ func TestAnOlderStateAfterADeathBetweenTwoCalls(t *testing.T) {
 func TestTheFallBackOfAnUndo(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, func(o *Options) { o.History = 3 })
-	for _, code := range []string{"a", "b", "c"} {
-		run(t, m, code)
-	}
+	runs(t, m, "a", "b", "c")
 	list(t, m)
-	f.waking = func(_ context.Context, u *fakeUnderstudy) error {
-		if len(u.memory) > 1 {
-			return errors.New("its pipes are gone")
-		}
-		return nil
-	}
+	f.waking = failsBeyond(1)
 	undoRefused(t, m, CodeStart, "execution 3 could not be undone", "could not be brought back", "the variables are as they were before execution 2; executions 2 and 3 are lost")
 	wantOut(t, run(t, m, "d"), "a d")
 }
@@ -491,12 +438,11 @@ func TestTheFallBackOfAnUndo(t *testing.T) {
 func TestAnInterruptThatKillsSaysWhichStateIsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), nil)
-		run(t, m, "a")
-		run(t, m, "2 threads")
+		runs(t, m, "a", "2 threads")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-		i, err := m.Interrupt(t.Context(), me, "")
-		expect(t, err == nil && !i.StateKept && !i.StateRestored && strings.Contains(i.Message, "had to be killed; the variables are as they were before execution 2"),
-			"%+v %v", i, err)
+		i := interrupt(t, m)
+		expect(t, !i.StateKept && !i.StateRestored && strings.Contains(i.Message, "had to be killed; the variables are as they were before execution 2"),
+			"%+v", i)
 	})
 }
 
@@ -508,15 +454,12 @@ func TestTheListingTellsOfADeadProcess(t *testing.T) {
 		f := remembers()
 		m := surviving(t, f, nil)
 		run(t, m, code)
-		list(t, m)
-		f.lead().die("killed by SIGKILL")
-		if l := list(t, m)[0]; l.Ended != want || l.PID != 0 || l.Python != "" || l.Memory != 0 || l.Private != 0 {
-			t.Errorf("%s: %+v", code, l)
-		}
+		kill(t, m, f)
+		l := list(t, m)[0]
+		expect(t, l.Ended == want && l.PID == 0 && l.Python == "" && l.Memory == 0 && l.Private == 0, "%s: %+v", code, l)
 		run(t, m, "b")
-		if l := list(t, m)[0]; l.Ended != "" || l.PID == 0 {
-			t.Errorf("%s: %+v", code, l)
-		}
+		l = list(t, m)[0]
+		expect(t, l.Ended == "" && l.PID != 0, "%s: %+v", code, l)
 	}
 }
 
@@ -550,9 +493,8 @@ func TestCopiesAreRarerWhereManyAreMadeAtOnce(t *testing.T) {
 			1000 * runtime.GOMAXPROCS(0): longestPutOff,
 		} {
 			s.options.tally.copying.Store(int64(atOnce))
-			if pause := s.copyPause(began); pause != want {
-				t.Errorf("%d at once: the next may come after %s, not %s", atOnce, pause, want)
-			}
+			pause := s.copyPause(began)
+			expect(t, pause == want, "%d at once: the next may come after %s, not %s", atOnce, pause, want)
 		}
 		s.options.tally.copying.Store(0)
 	})

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// stubborn runs until it is killed.
 func stubborn() *fakeStarter {
-	return workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
+	return workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+		sink.Output(Stdout, []byte("working\n"))
 		<-w.exited
 		return Outcome{}, w.crash
 	})
@@ -31,14 +31,13 @@ func TestRestartGoesAheadOfTheQueue(t *testing.T) {
 		}
 		synctest.Wait()
 		began := time.Now()
-		must(t, errOf(m.Restart(t.Context(), me, "")))
+		restart(t, m)
 		wantTook(t, began, 0)
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
 		expect(t, err == nil && r.Status == StatusInterrupted && r.InterpreterRestarted && r.RestartReason == errRestart.Error(), "%+v %v", r, err)
 		synctest.Wait()
-		if l, _ := m.List(t.Context(), me); l[0].Running != 2 || l[0].Waiting != 1 || len(starter.started()) != 2 {
-			t.Errorf("%+v with %d workers", l, len(starter.started()))
-		}
+		l, _ := m.List(t.Context(), me)
+		expect(t, l[0].Running == 2 && l[0].Waiting == 1 && len(starter.started()) == 2, "%+v with %d workers", l, len(starter.started()))
 	})
 }
 
@@ -58,13 +57,11 @@ func TestDeletedIsNotRestarted(t *testing.T) {
 		remove(t, m, l.ID)
 		synctest.Wait()
 		for range 3 {
-			if r := <-answers; r != nil && (r.InterpreterRestarted || r.RestartReason != errEnd.Error() || *r.StateRestored) {
-				t.Errorf("%+v", r)
-			}
+			r := <-answers
+			expect(t, r == nil || (!r.InterpreterRestarted && r.RestartReason == errEnd.Error() && !*r.StateRestored), "%+v", r)
 		}
-		if n := len(starter.started()); n != 1 {
-			t.Errorf("%d workers", n)
-		}
+		n := len(starter.started())
+		expect(t, n == 1, "%d workers", n)
 	})
 }
 
@@ -88,9 +85,8 @@ func TestEndDuringAStartLeavesNoWorker(t *testing.T) {
 		m.EndClient(leaving, me)
 		time.Sleep(2 * time.Minute)
 		wantCode(t, <-left, CodeNotFound)
-		if workers := starter.started(); len(workers) != 1 || !workers[0].closed {
-			t.Errorf("%d workers, and not closed", len(workers))
-		}
+		workers := starter.started()
+		expect(t, len(workers) == 1 && workers[0].closed, "%d workers, and not closed", len(workers))
 	})
 }
 
@@ -128,8 +124,8 @@ func TestWhatDiesOfTheInterruptWasStopped(t *testing.T) {
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
 		expect(t, r.Status == StatusTimeout && r.ExcType == "TimeoutError" && r.InterpreterRestarted && r.RestartReason == "killed by SIGINT", "%+v", r)
 		mustRun(t, m, RunRequest{Code: "x", Wait: -1})
-		i, err := m.Interrupt(t.Context(), me, "")
-		expect(t, err == nil && i.Stopped && !i.StateKept && strings.Contains(i.Message, "killed by SIGINT; the variables are lost"), "%+v %v", i, err)
+		i := interrupt(t, m)
+		expect(t, i.Stopped && !i.StateKept && strings.Contains(i.Message, "killed by SIGINT; the variables are lost"), "%+v", i)
 	})
 }
 
@@ -145,21 +141,16 @@ func TestAnAnswerFromAKilledWorker(t *testing.T) {
 		}
 		m := newTestManager(t, starter, nil)
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
-		expect(t, r.Status == StatusTimeout && r.InterpreterRestarted && r.StateRestored != nil && !(*r.StateRestored) && r.Variables == nil, "%+v", r)
-		if n := len(starter.started()); n != 2 {
-			t.Errorf("%d workers", n)
-		}
+		expect(t, r.Status == StatusTimeout && r.InterpreterRestarted && r.StateRestored != nil && !*r.StateRestored && r.Variables == nil, "%+v", r)
+		n := len(starter.started())
+		expect(t, n == 2, "%d workers", n)
 	})
 }
 
 func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, obeys(), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+		runAndCancel(t, m, me)
 		mustRun(t, m, RunRequest{Code: "y", Wait: time.Second})
 		for _, want := range []int{2, 2} {
 			r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second})
@@ -167,7 +158,7 @@ func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
 				t.Fatalf("%+v %v", r, err)
 			}
 		}
-		must(t, errOf(m.Interrupt(t.Context(), me, "")))
+		interrupt(t, m)
 		for _, want := range []int{2, 1} {
 			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Execution != want || r.Status != StatusInterrupted {
 				t.Fatalf("%+v %v", r, err)
@@ -189,9 +180,8 @@ func TestALeavingCallerTakesNoResult(t *testing.T) {
 		if r, err := m.Await(ctx, me, WaitRequest{InterpreterID: "", Wait: 0}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("%+v %v", r, err)
 		}
-		if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0}); err != nil || r.Status != StatusOK {
-			t.Errorf("%+v %v", r, err)
-		}
+		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
+		expect(t, err == nil && r.Status == StatusOK, "%+v %v", r, err)
 	})
 }
 
@@ -208,14 +198,13 @@ func TestLostVariablesAreToldAfterAFailedStartToo(t *testing.T) {
 	mustRun(t, m, RunRequest{Code: "a"})
 	starter.started()[0].die("killed by SIGKILL")
 	broken = true
-	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "b"})), CodeStart)
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "b"})), CodeStart, "no python")
 	broken = false
-	if r := mustRun(t, m, RunRequest{Code: "b"}); !strings.Contains(r.RestartReason, "killed by SIGKILL") || *r.StateRestored {
-		t.Errorf("%+v", r)
-	}
-	if r := mustRun(t, m, RunRequest{Code: "c"}); r.RestartReason != "" || r.StateRestored != nil {
-		t.Errorf("told twice: %+v", r)
-	}
+	r := mustRun(t, m, RunRequest{Code: "b"})
+	wantRun(t, r, 2, "b")
+	expect(t, r.InterpreterRestarted && strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") && !*r.StateRestored, "%+v", r)
+	r = mustRun(t, m, RunRequest{Code: "c"})
+	expect(t, r.RestartReason == "" && r.StateRestored == nil, "told twice: %+v", r)
 }
 
 func TestHugeArgumentsAreRefused(t *testing.T) {
@@ -225,9 +214,8 @@ func TestHugeArgumentsAreRefused(t *testing.T) {
 	_, err := m.Run(t.Context(), me, RunRequest{InterpreterID: strings.Repeat("x", 1<<20)})
 	wantCode(t, err, CodeNotFound, "list")
 	expect(t, len(err.Error()) <= 300, "the id comes back: %d bytes", len(err.Error()))
-	if n := len(starter.started()); n != 0 {
-		t.Errorf("%d workers", n)
-	}
+	n := len(starter.started())
+	expect(t, n == 0, "%d workers", n)
 }
 
 func TestACutOutputIsKeptWholeHoweverLateItIsSpooled(t *testing.T) {
@@ -294,33 +282,35 @@ func wantFailures(t *testing.T, r *Result, failures int, stop bool) {
 }
 
 func TestFailuresInARow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 3 })
-		for _, step := range []struct {
-			code     string
-			failures int
-			stop     bool
-		}{
-			{"ok", 0, false},
-			{"error", 1, false}, {"q", 0, false}, {"crash", 2, false}, {"hang", 3, true}, {"error", 4, true},
-			{"ok", 0, false},
-			{"crash", 1, false},
-		} {
-			r := mustRun(t, m, RunRequest{Code: step.code, Timeout: time.Second})
-			wantFailures(t, r, step.failures, step.stop)
-			expect(t, !step.stop || strings.HasPrefix(r.Stop, fmt.Sprintf("%d runs in a row have failed. Don't try again", step.failures)), "%q", r.Stop)
-		}
-	})
-}
-
-// TestTrialsAreNotCounted: that many fail is what an experiment is like.
-func TestTrialsAreNotCounted(t *testing.T) {
-	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
-	for _, step := range []struct {
+	type steps []struct {
 		request  RunRequest
 		failures int
-	}{{trial("error"), 0}, {trial("crash"), 0}, {RunRequest{Code: "error"}, 1}, {trial("error"), 0}, {trial("ok"), 0}, {RunRequest{Code: "error"}, 2}} {
-		wantFailures(t, mustRun(t, m, step.request), step.failures, step.failures == 2)
+	}
+	code := func(code string) RunRequest { return RunRequest{Code: code, Timeout: time.Second} }
+	for retries, steps := range map[int]steps{
+		3: {{code("ok"), 0}, {code("error"), 1}, {code("q"), 0}, {code("crash"), 2}, {code("hang"), 3}, {code("error"), 4}, {code("ok"), 0}, {code("crash"), 1}},
+		// That many trials fail is what an experiment is like.
+		2: {{trial("error"), 0}, {trial("crash"), 0}, {code("error"), 1}, {trial("error"), 0}, {trial("ok"), 0}, {code("error"), 2}},
+		1: {{code("error"), 1}},
+		0: {{code("error"), 1}, {code("error"), 2}, {code("error"), 3}, {code("error"), 4}}, // nobody is told to stop
+	} {
+		bubble(t, func(t *testing.T) {
+			m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries, o.Verifier = retries, picky{} })
+			for _, step := range steps {
+				r := mustRun(t, m, step.request)
+				wantFailures(t, r, step.failures, retries > 0 && step.failures >= retries)
+				want := fmt.Sprintf("%d runs in a row have failed. Don't try again", step.failures)
+				if retries == 1 {
+					want = "This run has failed. "
+				}
+				expect(t, r.Stop == "" || strings.HasPrefix(r.Stop, want), "%q", r.Stop)
+			}
+			if retries == 0 {
+				err := errOf(m.Run(t.Context(), me, code("forbidden")))
+				wantCode(t, err, CodeRefused, "os is not allowed")
+				expect(t, !strings.Contains(err.Error(), "[stop]"), "%v", err)
+			}
+		})
 	}
 }
 
@@ -353,9 +343,7 @@ func TestWhatClearsFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := surviving(t, tries(), func(o *Options) { o.MaxRetries = 3 })
-			run(t, m, "ok")
-			run(t, m, "error")
-			run(t, m, "error")
+			runs(t, m, "ok", "error", "error")
 			must(t, test.act(m))
 			all, err := m.List(t.Context(), me)
 			expect(t, err == nil && all[len(all)-1].Failures == test.left, "%+v %v", all, err)
@@ -378,30 +366,12 @@ func TestRefusalsCount(t *testing.T) {
 	err := refused("forbidden", false)
 	wantCode(t, err, CodeRefused, "os is not allowed")
 	expect(t, !strings.Contains(err.Error(), "[stop]"), "%+v", err)
-	if err := refused("unjudged", false); CodeOf(err) != "" || strings.Contains(err.Error(), "[stop]") {
-		t.Error(err)
-	}
+	err = refused("unjudged", false)
+	expect(t, CodeOf(err) == "" && !strings.Contains(err.Error(), "[stop]"), "%+v", err)
 	err = refused("forbidden", true)
 	wantCode(t, err, CodeRefused, "line 1: os is not allowed\n[stop] 3 runs in a row have failed. Don't try again in the same way: stop, tell the user")
 	expect(t, errors.Is(err, errForbidden), "the cause is lost")
 	wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 4, true)
-}
-
-func TestNobodyIsToldToStop(t *testing.T) {
-	m := newTestManager(t, tries(), func(o *Options) { o.Verifier = picky{} })
-	for i := range 10 {
-		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), i+1, false)
-	}
-	_, err := m.Run(t.Context(), me, RunRequest{Code: "forbidden"})
-	wantCode(t, err, CodeRefused, "os is not allowed")
-	expect(t, !strings.Contains(err.Error(), "[stop]"), "%+v", err)
-}
-
-func TestTheFirstFailureMayBeTheLast(t *testing.T) {
-	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 1 })
-	r := mustRun(t, m, RunRequest{Code: "error"})
-	wantFailures(t, r, 1, true)
-	expect(t, strings.HasPrefix(r.Stop, "This run has failed. "), "%+v", r.Stop)
 }
 
 // prints prints more and more until it is interrupted, or for ever.
@@ -441,32 +411,21 @@ func TestPrintLimit(t *testing.T) {
 func TestPrintLimitIsPerExecution(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.PrintLimit = 1000 })
 	for range 3 {
-		if r := run(t, m, strings.Repeat("x", 1000)); r.Status != StatusOK {
-			t.Errorf("%+v", r)
-		}
+		r := run(t, m, strings.Repeat("x", 1000))
+		expect(t, r.Status == StatusOK, "%+v", r)
 	}
 }
 
-func TestMemoryErrorNamesTheLimit(t *testing.T) {
-	for exc, want := range map[string]bool{"MemoryError": true, "numpy.exceptions._ArrayMemoryError": true, "ValueError": false} {
-		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
-			return Outcome{Exception: &Exception{Type: exc}}, nil
-		})
-		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
-		if got := strings.Contains(notes(run(t, m, "x")), "the memory limit is 1.0 GiB (--memory-limit)"); got != want {
-			t.Errorf("%s: %v", exc, got)
-		}
-	}
-}
-
-func TestThreadsThatDoNotStartNameTheLimit(t *testing.T) {
-	for message, want := range map[string]bool{`"can't start new thread"`: true, `"another"`: false, `5`: false} {
-		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
-			return Outcome{Exception: &Exception{Type: "RuntimeError", Info: ExceptionInfo{Args: []json.RawMessage{json.RawMessage(message)}}}}, nil
-		})
-		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
-		if got := strings.Contains(notes(run(t, m, "x")), "counts for the memory limit of 1.0 GiB (--memory-limit)"); got != want {
-			t.Errorf("%s: %v", message, got)
-		}
+func TestWhatMeetsTheMemoryLimitNamesIt(t *testing.T) {
+	const memory, threads = "the memory limit is 1.0 GiB (--memory-limit)", "counts for the memory limit of 1.0 GiB (--memory-limit)"
+	for _, test := range []struct{ exception, argument, want string }{
+		{"MemoryError", `""`, memory}, {"numpy.exceptions._ArrayMemoryError", `""`, memory}, {"ValueError", `""`, ""},
+		{"RuntimeError", `"can't start new thread"`, threads}, {"RuntimeError", `"another"`, ""}, {"RuntimeError", `5`, ""},
+	} {
+		m := newTestManager(t, workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
+			return Outcome{Exception: &Exception{Type: test.exception, Info: ExceptionInfo{Args: []json.RawMessage{json.RawMessage(test.argument)}}}}, nil
+		}), func(o *Options) { o.MemoryLimit = 1 << 30 })
+		got := notes(run(t, m, "x"))
+		expect(t, strings.Contains(got, test.want) && strings.Contains(got, "--memory-limit") == (test.want != ""), "%+v: %q", test, got)
 	}
 }

@@ -106,9 +106,8 @@ func TestDirectoriesAreListed(t *testing.T) {
 		"a.txt": KindFile, "sub": KindDirectory, "binary": KindFile, "long.txt": KindFile, "…": KindDirectory,
 		"in": KindLink, "out": KindLink, "abroad": KindLink, "up": KindLink, "loop": KindLink, "dangling": KindLink,
 	}, kinds)
-	if listed, err := m.Files(t.Context(), me, id, "sub"); err != nil || len(listed.Entries) != 1 || listed.Entries[0].Path != "sub/b.csv" || listed.Entries[0].Size != 4 {
-		t.Errorf("%+v %v", listed, err)
-	}
+	listed, err = m.Files(t.Context(), me, id, "sub")
+	expect(t, err == nil && len(listed.Entries) == 1 && listed.Entries[0].Path == "sub/b.csv" && listed.Entries[0].Size == 4, "%+v %v", listed, err)
 	for path, words := range badPaths {
 		wantCode(t, errOf(m.Files(t.Context(), me, id, path)), CodeInvalid, words)
 	}
@@ -212,12 +211,10 @@ func TestUploads(t *testing.T) {
 	} {
 		wantCode(t, errOf(m.Upload(t.Context(), me, id, path, []byte("x"))), CodeInvalid, words)
 	}
-	if secret, err := os.ReadFile(filepath.Join(dir, "..", "secret")); err != nil || string(secret) != "secret" {
-		t.Errorf("%q %v", secret, err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, ".upload-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	secret, err := os.ReadFile(filepath.Join(dir, "..", "secret"))
+	expect(t, err == nil && string(secret) == "secret", "%q %v", secret, err)
+	left, _ := filepath.Glob(filepath.Join(dir, ".upload-*"))
+	expect(t, len(left) <= 0, "left behind: %v", left)
 }
 
 func TestUploadMakesTheDefaultSession(t *testing.T) {
@@ -227,12 +224,10 @@ func TestUploadMakesTheDefaultSession(t *testing.T) {
 	if err != nil || len(starter.started()) != 0 {
 		t.Fatalf("%v; %d workers", err, len(starter.started()))
 	}
-	if r := mustRun(t, m, RunRequest{Code: "x"}); r.InterpreterID != u.InterpreterID {
-		t.Errorf("ran in %s, uploaded to %s", r.InterpreterID, u.InterpreterID)
-	}
-	if info, err := os.Stat(u.File); err != nil || info.Size() != 1<<20 {
-		t.Errorf("%v %v", info, err)
-	}
+	r := mustRun(t, m, RunRequest{Code: "x"})
+	expect(t, r.InterpreterID == u.InterpreterID, "ran in %s, uploaded to %s", r.InterpreterID, u.InterpreterID)
+	info, err := os.Stat(u.File)
+	expect(t, err == nil && info.Size() == 1<<20, "%v %v", info, err)
 }
 
 // TestWhatTakesThePlaceOfAWorkingDirectory is not followed; a directory that the
@@ -259,9 +254,8 @@ func TestWhatTakesThePlaceOfAWorkingDirectory(t *testing.T) {
 				wantCode(t, errOf(m.Files(t.Context(), me, id, "")), CodeNotFound, "no directory any more")
 				wantCode(t, errOf(m.Upload(t.Context(), me, id, "a.txt", []byte("x"))), CodeNotFound, "no directory any more")
 			}
-			if left, err := os.ReadDir(foreign); err != nil || len(left) != 0 {
-				t.Errorf("%v %v", left, err)
-			}
+			left, err := os.ReadDir(foreign)
+			expect(t, err == nil && len(left) == 0, "%v %v", left, err)
 			must(t, os.Remove(dir))
 			must(t, os.Mkdir(dir, 0o700))
 			must(t, errOf(m.Upload(t.Context(), me, id, "a.txt", []byte("x"))))
@@ -355,15 +349,13 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 	for _, l := range []Listing{first, child, grandchild} {
 		want = append(want, l.Workdir, l.Workdir+".files")
 	}
-	if got := c.admitted[first.ID]; !slices.Equal(got, want) {
-		t.Errorf("admitted %q", got)
-	}
+	got := c.admitted[first.ID]
+	expect(t, slices.Equal(got, want), "admitted %q", got)
 	remove(t, m, first.ID)
 	remove(t, m, grandchild.ID)
 	wantEntries(t, home, "tmp", "packages", child.ID, child.ID+".files")
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || len(c.released) != 0 {
-		t.Errorf("%+v, released %q", r, c.released)
-	}
+	r := runIn(t, m, child.ID, "b")
+	expect(t, r.Stdout == "a b" && len(c.released) == 0, "%+v, released %q", r, c.released)
 	write(t, home, "anything", "x") // code can do that where the server is not root
 	remove(t, m, child.ID)
 	wantEntries(t, root)
@@ -380,9 +372,8 @@ func TestTwoSessionsAreTwoFamilies(t *testing.T) {
 	info, err := os.Stat(filepath.Join(root, "home-"+a.ID))
 	expect(t, err == nil && info.Mode().Perm() == 0o711, "%v %v", info, err)
 	for _, dir := range c.admitted[a.ID] {
-		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s: %v %v", dir, info, err)
-		}
+		info, err := os.Stat(dir)
+		expect(t, err == nil && info.Mode().Perm() == 0o700, "%s: %v %v", dir, info, err)
 	}
 }
 
@@ -392,9 +383,8 @@ func TestADirectoryIsHandedOverOnce(t *testing.T) {
 	parent := list(t, m)[0]
 	branch(t, m, parent.ID)
 	runIn(t, m, parent.ID, "crash")
-	if n := len(c.admitted[parent.ID]); n != 6 {
-		t.Errorf("%q", c.admitted)
-	}
+	n := len(c.admitted[parent.ID])
+	expect(t, n == 6, "%q", c.admitted)
 }
 
 func TestWhatIsNotAdmittedDoesNotStart(t *testing.T) {
@@ -407,9 +397,8 @@ func TestWhatIsNotAdmittedDoesNotStart(t *testing.T) {
 	run(t, m, "a")
 	c.admitting = func([]string) error { return errors.New("no user is left") }
 	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "could not be confined")
-	if n := len(list(t, m)); n != 1 || len(c.released) != 1 {
-		t.Errorf("%d sessions, released %q", n, c.released)
-	}
+	n := len(list(t, m))
+	expect(t, n == 1 && len(c.released) == 1, "%d sessions, released %q", n, c.released)
 }
 
 // TestAWallThatTakesLongHoldsUpNobodyElse is about one that waits for Python.
@@ -430,19 +419,16 @@ func TestAWallThatTakesLongHoldsUpNobodyElse(t *testing.T) {
 	<-entered
 	l := list(t, m)[0]
 	group := m.sessions[l.ID].group
-	if err := group.Join(); err != nil || group.Made() == "" {
-		t.Error(err)
-	}
+	err := group.Join()
+	expect(t, err == nil && group.Made() != "", "%+v", err)
 	group.Leave(t.Context())
 	soon, give := context.WithTimeout(t.Context(), time.Millisecond)
 	defer give()
-	if _, err := m.Upload(soon, me, l.ID, "b", nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	_, err = m.Upload(soon, me, l.ID, "b", nil)
+	expect(t, errors.Is(err, context.DeadlineExceeded), "%+v", err)
 	cancel()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	err = <-first
+	expect(t, errors.Is(err, context.Canceled), "%+v", err)
 	c.wait = nil
 	run(t, m, "a")
 	expect(t, len(c.released) <= 0, "%q", c.released)
@@ -456,9 +442,8 @@ func TestAHomeBesideASharedWorkingDirectory(t *testing.T) {
 	home := filepath.Join(root, "home-"+s.ID)
 	expect(t, s.Workdir == shared, "%+v", s.Workdir)
 	wantEntries(t, home, "tmp", "packages", s.ID)
-	if got := c.admitted[s.ID]; !slices.Equal(got, []string{filepath.Join(home, "tmp"), filepath.Join(home, "packages"), filepath.Join(home, s.ID)}) {
-		t.Errorf("admitted %q", got)
-	}
+	got := c.admitted[s.ID]
+	expect(t, slices.Equal(got, []string{filepath.Join(home, "tmp"), filepath.Join(home, "packages"), filepath.Join(home, s.ID)}), "admitted %q", got)
 	remove(t, m, s.ID)
 	wantEntries(t, root)
 }

@@ -54,9 +54,8 @@ func TestAnothersExecutionsAreNotFound(t *testing.T) {
 		"stat":        func(c Client) error { _, err := m.Stat(ctx, c, id, "."); return err },
 		"upload":      func(c Client) error { _, err := m.Upload(ctx, c, id, "f", nil); return err },
 	} {
-		if err := ask(me); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := ask(me)
+		expect(t, err == nil, "%s: %v", name, err)
 		wantCode(t, ask(other), CodeNotFound, id)
 	}
 	for name, ask := range map[string]func(Client) error{
@@ -69,9 +68,8 @@ func TestAnothersExecutionsAreNotFound(t *testing.T) {
 			wantCode(t, ask(me), CodeNotFound, "no figure")
 		}
 	}
-	if own := m.Own(me); len(own) != 1 || own[0] != id || len(m.Own(other))+len(m.Own("")) != 0 {
-		t.Errorf("%v", own)
-	}
+	own := m.Own(me)
+	expect(t, len(own) == 1 && own[0] == id && len(m.Own(other))+len(m.Own("")) == 0, "%v", own)
 	must(t, m.Delete(ctx, me, id))
 	wantCode(t, errOf(m.Output(ctx, me, id, 1, Stdout, Range{})), CodeNotFound)
 }
@@ -98,9 +96,8 @@ func TestRunningExecutionIsRead(t *testing.T) {
 	}
 	record, err := m.Execution(me, id, 1)
 	expect(t, err == nil && record.Status == StatusRunning && record.Stdout == whole, "%+v %v", record, err)
-	if brief, err := m.Brief(me, id, 1); err != nil || brief.Printed[Stdout] != int64(len(whole)) {
-		t.Errorf("%+v %v", brief, err)
-	}
+	brief, err := m.Brief(me, id, 1)
+	expect(t, err == nil && brief.Printed[Stdout] == int64(len(whole)), "%+v %v", brief, err)
 }
 
 func TestOldExecutionsAreForgotten(t *testing.T) {
@@ -152,15 +149,13 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	for range maxUncollected {
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: id, Wait: 0})
 		must(t, err)
-		if text, err := os.ReadFile(r.OutputPath); err != nil || string(text) != code {
-			t.Errorf("execution %d: %q %v", r.Execution, text, err)
-		}
+		text, err := os.ReadFile(r.OutputPath)
+		expect(t, err == nil && string(text) == code, "execution %d: %q %v", r.Execution, text, err)
 	}
 	mustRun(t, m, RunRequest{Code: code})
 	ran(keptSpools + 1)
-	if n := len(s.history.list()); n != keptSpools {
-		t.Errorf("%d are kept", n)
-	}
+	n := len(s.history.list())
+	expect(t, n == keptSpools, "%d are kept", n)
 }
 
 // TestOutputThatWasTamperedWith: what code puts in the place of the files of its
@@ -183,14 +178,12 @@ func TestOutputThatWasTamperedWith(t *testing.T) {
 		wantCode(t, errOf(m.Execution(me, r.InterpreterID, 1)), CodeNotFound, "execution 1 was changed from outside")
 		next := filepath.Join(filepath.Dir(filepath.Dir(r.OutputPath)), fmt.Sprint(m.sessions[r.InterpreterID].ran()+1), "stdout")
 		if err := os.MkdirAll(filepath.Dir(next), 0o700); err == nil && put(next) == nil && name != "nothing" {
-			if r := mustRun(t, m, RunRequest{Code: "long enough for a file"}); r.Stdout != "long enough for a file" {
-				t.Errorf("%s: %+v", name, r)
-			}
+			r := mustRun(t, m, RunRequest{Code: "long enough for a file"})
+			expect(t, r.Stdout == "long enough for a file", "%s: %+v", name, r)
 		}
 	}
-	if text, err := os.ReadFile(secret); err != nil || string(text) != "long enough for a file, too" {
-		t.Errorf("%q %v", text, err)
-	}
+	text, err := os.ReadFile(secret)
+	expect(t, err == nil && string(text) == "long enough for a file, too", "%q %v", text, err)
 }
 
 // TestAReadThatComesTooLate: the execution is forgotten while it is read.
@@ -216,9 +209,8 @@ func TestWhatARunWeighs(t *testing.T) {
 	list(t, m) // the run has been remembered
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	if got := s.history.all[0].memory; got < 2*len(code) || got > 3*len(code) {
-		t.Errorf("it weighs %d", got)
-	}
+	got := s.history.all[0].memory
+	expect(t, got >= 2*len(code) && got <= 3*len(code), "it weighs %d", got)
 }
 
 func TestRangesThatAreRefused(t *testing.T) {
@@ -228,9 +220,8 @@ func TestRangesThatAreRefused(t *testing.T) {
 	} {
 		wantCode(t, rangeError(refused), code, "from is")
 	}
-	if err := io.ErrUnexpectedEOF; !errors.Is(rangeError(err), err) {
-		t.Error("another error has changed")
-	}
+	err := io.ErrUnexpectedEOF
+	expect(t, errors.Is(rangeError(err), err), "%+v", "another error has changed")
 }
 
 func TestWeighsWhatItKeeps(t *testing.T) {
@@ -254,9 +245,8 @@ func TestWeighsWhatItKeeps(t *testing.T) {
 		{10, 9000, 1},
 		{10, 0, 1},
 	} {
-		if dropped := add(i+1, test.code, test.spooled); len(dropped) != test.dropped {
-			t.Errorf("execution %d drops %d", i+1, len(dropped))
-		}
+		dropped := add(i+1, test.code, test.spooled)
+		expect(t, len(dropped) == test.dropped, "execution %d drops %d", i+1, len(dropped))
 	}
 }
 
@@ -375,8 +365,7 @@ func TestCopiesAreTold(t *testing.T) {
 	undo(t, m)
 	run(t, m, "4")
 	wantTold(t, f.lead(), "a map[k:v]")
-	run(t, m, "crash")
-	run(t, m, "5")
+	runs(t, m, "crash", "5")
 	wantTold(t, f.lead(), "a map[k:v]")
 }
 
@@ -405,9 +394,8 @@ func TestSetVariables(t *testing.T) {
 	m := newTestManager(t, starter, nil)
 	first := setVariables(t, m, "", map[string]*string{"b": text("1"), "a": text(""), "never": nil})
 	want := &Setting{InterpreterID: first.InterpreterID, Set: []string{"a", "b"}, Names: []string{"a", "b"}}
-	if diff := cmp.Diff(want, first); diff != "" || len(starter.started()) != 0 {
-		t.Errorf("%d workers\n%s", len(starter.started()), diff)
-	}
+	diff := cmp.Diff(want, first)
+	expect(t, diff == "" && len(starter.started()) == 0, "%d workers\n%s", len(starter.started()), diff)
 	second := setVariables(t, m, first.InterpreterID, map[string]*string{"a": nil, "ü x": text("2")})
 	want = &Setting{InterpreterID: first.InterpreterID, Set: []string{"ü x"}, Removed: []string{"a"}, Names: []string{"b", "ü x"}}
 	same(t, want, second)
@@ -437,9 +425,8 @@ func TestSetVariablesRefuses(t *testing.T) {
 	} {
 		wantCode(t, errOf(m.SetVariables(t.Context(), me, id, variables)), CodeInvalid, words)
 	}
-	if s := setVariables(t, m, "", map[string]*string{"more": text("x"), "0": nil}); len(s.Names) != mostSessionVariables {
-		t.Errorf("%d names", len(s.Names))
-	}
+	s := setVariables(t, m, "", map[string]*string{"more": text("x"), "0": nil})
+	expect(t, len(s.Names) == mostSessionVariables, "%d names", len(s.Names))
 	wantCode(t, errOf(m.SetVariables(t.Context(), other, id, map[string]*string{"a": nil})), CodeNotFound)
 	_, err := m.SetVariables(t.Context(), Anonymous, "", map[string]*string{"a": text("b")})
 	if err != nil {
@@ -475,9 +462,8 @@ func TestPackagesBelongToTheFamily(t *testing.T) {
 		m := newTestManager(t, f, func(*Options) {})
 		arguments := json.RawMessage(`{"packages":["x"]}`)
 		id := mustRun(t, m, RunRequest{Code: "before"}).InterpreterID
-		if r := mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install x", Arguments: arguments}); r.Kind != RunsInstall || !r.Success {
-			t.Errorf("%+v", r)
-		}
+		r := mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install x", Arguments: arguments})
+		expect(t, r.Kind == RunsInstall && r.Success, "%+v", r)
 		mustRun(t, m, RunRequest{Code: "after"})
 		other, err := m.Branch(t.Context(), me, id)
 		must(t, err)
@@ -490,14 +476,13 @@ func TestPackagesBelongToTheFamily(t *testing.T) {
 		for code, want := range map[string]string{"before": "", "%pip install x": packages, "after": packages, "branch": packages, "stranger": ""} {
 			expect(t, told[code] == want, "%s: told %q, want %q", code, told[code], want)
 		}
-		r := mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install slow", Arguments: arguments, Timeout: time.Second})
+		r = mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install slow", Arguments: arguments, Timeout: time.Second})
 		expect(t, r.Status == StatusTimeout && r.Traceback == "", "%+v", r)
 		for _, gone := range []string{id, other.ID} {
 			must(t, errOf(os.Stat(filepath.Dir(packages))))
 			remove(t, m, gone)
 		}
-		if _, err := os.Stat(filepath.Dir(packages)); !os.IsNotExist(err) {
-			t.Errorf("the home is still there: %v", err)
-		}
+		_, err = os.Stat(filepath.Dir(packages))
+		expect(t, os.IsNotExist(err), "the home is still there: %v", err)
 	})
 }

@@ -35,9 +35,8 @@ func TestALimitThatOthersReached(t *testing.T) {
 	theirs, err := m.Create(t.Context(), other, CreateRequest{})
 	must(t, err)
 	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "limit of 1", "other clients", "later")
-	if all, _ := m.List(t.Context(), other); !slices.Equal(ids(all), []string{theirs.ID}) {
-		t.Errorf("%+v", all)
-	}
+	all, _ := m.List(t.Context(), other)
+	expect(t, slices.Equal(ids(all), []string{theirs.ID}), "%+v", all)
 }
 
 func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
@@ -55,9 +54,8 @@ func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
 				time.Sleep(time.Second)
 				runIn(t, m, recent.ID, "b")
 				next := mustCreate(t, m)
-				if got := ids(list(t, m)); len(got) != 3 || slices.Contains(got, oldest.ID) || !slices.Contains(got, next.ID) {
-					t.Errorf("%q", got)
-				}
+				got := ids(list(t, m))
+				expect(t, len(got) == 3 && !slices.Contains(got, oldest.ID) && slices.Contains(got, next.ID), "%q", got)
 				expect(t, f.started()[1].closed, "the worker of the one that was ended lives")
 				wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: oldest.ID})), CodeNotFound, oldest.ID, "to make room for another one (--when-full end-oldest)", "create")
 				wantCode(t, errOf(m.Run(t.Context(), other, RunRequest{Code: "x", InterpreterID: oldest.ID})), CodeNotFound, "not found")
@@ -71,9 +69,8 @@ func TestNoSessionInUseMakesRoom(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "limit of 1")
-		if l := list(t, m); len(l) != 1 || l[0].Status != "busy" {
-			t.Errorf("%+v", l)
-		}
+		l := list(t, m)
+		expect(t, len(l) == 1 && l[0].Status == "busy", "%+v", l)
 	})
 }
 
@@ -106,21 +103,17 @@ func TestAnIdleEndIsTold(t *testing.T) {
 			wantCode(t, use(), CodeNotFound, "Interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); its variables are gone")
 		}
 		farewell := "your default interpreter " + id + " was ended after being idle for 30 minutes (--idle-ttl); its variables are gone. run_python_code makes a new one"
-		if _, err := m.Undo(t.Context(), me, ""); CodeOf(err) != CodeNotFound || err.Error() != farewell {
-			t.Error(err)
-		}
-		if got := m.Farewell(me); got != farewell || m.Farewell("another") != "" {
-			t.Errorf("%q", got)
-		}
+		_, err := m.Undo(t.Context(), me, "")
+		expect(t, CodeOf(err) == CodeNotFound && err.Error() == farewell, "%+v", err)
+		got := m.Farewell(me)
+		expect(t, got == farewell && m.Farewell("another") == "", "%q", got)
 		r := run(t, m, "b")
-		if got := m.Farewell(me); got != "" {
-			t.Errorf("%q", got)
-		}
+		got = m.Farewell(me)
+		expect(t, got == "", "%q", got)
 		expect(t, r.Stdout == "b" && strings.Contains(notes(r), "your earlier default interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); this is a new one, without its variables"),
 			"%+v", r)
-		if r := run(t, m, "c"); len(r.Notes) != 0 {
-			t.Errorf("told twice: %q", r.Notes)
-		}
+		r = run(t, m, "c")
+		expect(t, len(r.Notes) == 0, "told twice: %q", r.Notes)
 	})
 }
 
@@ -130,17 +123,14 @@ func TestTheLastEndingsAreRemembered(t *testing.T) {
 		e.add(ending{id: fmt.Sprint(i), client: me, why: "because", isDefault: i%2 == 0})
 	}
 	for id, want := range map[string]string{"9": "", "10": "because", "265": "because", "266": ""} {
-		if got := e.why(me, id); got != want {
-			t.Errorf("%s: %q", id, got)
-		}
+		got := e.why(me, id)
+		expect(t, got == want, "%s: %q", id, got)
 	}
 	expect(t, e.why(other, "100") == "", "another client learns of it")
-	if _, ok := e.forgetDefault(defaultKey{client: me}); !ok || len(e) != keptEndings {
-		t.Errorf("%d kept", len(e))
-	}
-	if _, ok := e.forgetDefault(defaultKey{client: me}); ok {
-		t.Error("told twice")
-	}
+	_, ok := e.forgetDefault(defaultKey{client: me})
+	expect(t, ok && len(e) == keptEndings, "%d kept", len(e))
+	_, ok = e.forgetDefault(defaultKey{client: me})
+	expect(t, !ok, "%+v", "told twice")
 }
 
 // TestAnEndingFindsNobodyInTheQueue races the reaper with calls: each call runs
@@ -224,9 +214,8 @@ func TestAListingWaitsForNoCall(t *testing.T) {
 		go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second}) }()
 		synctest.Wait()
 		began := time.Now()
-		if l := list(t, m)[0]; l.Status != "busy" || l.Waiting != 1 || !l.Recoverable {
-			t.Errorf("%+v", l)
-		}
+		l := list(t, m)[0]
+		expect(t, l.Status == "busy" && l.Waiting == 1 && l.Recoverable, "%+v", l)
 		wantTook(t, began, 0)
 	})
 }
@@ -254,23 +243,20 @@ func TestNamesAreShortWhereTheyAreNoKeys(t *testing.T) {
 		if want == "analysis" {
 			chosen = want
 		}
-		if got := create(t, m, anna, chosen); got != want {
-			t.Errorf("session %d is called %q, want %q", i, got, want)
-		}
+		got := create(t, m, anna, chosen)
+		expect(t, got == want, "session %d is called %q, want %q", i, got, want)
 	}
 	must(t, m.Delete(t.Context(), anna, "py3"))
-	if got := create(t, m, anna, ""); got != "py4" {
-		t.Errorf("after py3 was deleted the next one is called %q: a late call could meet it", got)
-	}
+	got := create(t, m, anna, "")
+	expect(t, got == "py4", "after py3 was deleted the next one is called %q: a late call could meet it", got)
 }
 
 func TestSameNameOfTwoClientsIsTwoSessions(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
 	for _, client := range []Client{anna, bert} {
 		create(t, m, client, "analysis")
-		if result := runAs(t, m, client, RunRequest{InterpreterID: "analysis", Code: "x = 1"}); result.InterpreterID != "analysis" {
-			t.Errorf("%s got an answer of %q", client, result.InterpreterID)
-		}
+		result := runAs(t, m, client, RunRequest{InterpreterID: "analysis", Code: "x = 1"})
+		expect(t, result.InterpreterID == "analysis", "%s got an answer of %q", client, result.InterpreterID)
 	}
 	all, err := m.List(t.Context(), anna)
 	expect(t, err == nil && len(all) == 1 && all[0].Executions == 1, "anna sees %+v, %v", all, err)
@@ -287,14 +273,12 @@ func TestNameOfKeyedClientIsInItsKey(t *testing.T) {
 		t.Fatalf("the session is called %q", key)
 	}
 	for _, id := range []string{key, "analysis"} {
-		if result := runAs(t, m, me, RunRequest{InterpreterID: id, Code: "x"}); result.InterpreterID != key {
-			t.Errorf("as %q it answers as %q", id, result.InterpreterID)
-		}
+		result := runAs(t, m, me, RunRequest{InterpreterID: id, Code: "x"})
+		expect(t, result.InterpreterID == key, "as %q it answers as %q", id, result.InterpreterID)
 	}
 	for _, stranger := range []Client{other, Anonymous} {
-		if _, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: "analysis", Code: "x"}); CodeOf(err) != CodeNotFound {
-			t.Errorf("%q reached it by its name: %v", stranger, err)
-		}
+		_, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: "analysis", Code: "x"})
+		expect(t, CodeOf(err) == CodeNotFound, "%q reached it by its name: %v", stranger, err)
 	}
 }
 
@@ -328,9 +312,8 @@ func TestNameLeadsToNothingOfAnothers(t *testing.T) {
 	m.mu.Unlock()
 	for _, stranger := range []Client{bert, me, Anonymous} {
 		for _, given := range []string{"analysis", id} {
-			if _, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: given, Code: "x"}); CodeOf(err) != CodeNotFound {
-				t.Errorf("%q reached anna's session by %q: %v", stranger, given, err)
-			}
+			_, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: given, Code: "x"})
+			expect(t, CodeOf(err) == CodeNotFound, "%q reached anna's session by %q: %v", stranger, given, err)
 		}
 	}
 }
@@ -348,9 +331,8 @@ func TestNamesInIDs(t *testing.T) {
 	for id, want := range map[string]string{
 		key: key, "py1-" + key: "py1", "a-b-" + key: "a-b", "py1": "py1", "": "", "-" + key: "", "x" + key: "x" + key,
 	} {
-		if got := NameOf(id); got != want {
-			t.Errorf("the name in %q is %q, want %q", id, got, want)
-		}
+		got := NameOf(id)
+		expect(t, got == want, "the name in %q is %q, want %q", id, got, want)
 	}
 }
 
@@ -376,28 +358,24 @@ func depart(t *testing.T, interrupts bool) departure {
 	}()
 	synctest.Wait()
 	m.Leave(t.Context(), me, false)
-	if err := <-d.queued; !errors.Is(err, context.Canceled) {
-		t.Errorf("the queued call: %v", err)
-	}
-	if err := <-d.waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("the waiting call: %v", err)
-	}
+	err := <-d.queued
+	expect(t, errors.Is(err, context.Canceled), "the queued call: %v", err)
+	err = <-d.waiting
+	expect(t, errors.Is(err, context.Canceled), "the waiting call: %v", err)
 	return d
 }
 
 func TestRunsOutliveTheirClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := depart(t, false)
-		if all, _ := d.m.List(t.Context(), me); len(all) != 0 {
-			t.Errorf("%+v", all)
-		}
+		all, _ := d.m.List(t.Context(), me)
+		expect(t, len(all) == 0, "%+v", all)
 		wantCode(t, errOf(d.m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: -1})), CodeNotFound, "no interpreter yet")
 		must(t, errOf(d.m.Interrupt(t.Context(), other, d.id)))
 		r, err := d.m.Await(t.Context(), other, WaitRequest{InterpreterID: d.id, Wait: time.Second})
 		expect(t, err == nil && r.Status == StatusInterrupted && strings.HasSuffix(r.Stdout, "stopping\n") && r.Execution == 1, "%+v, %v", r, err)
-		if all, _ := d.m.List(t.Context(), other); !slices.Equal(ids(all), []string{d.id}) || all[0].Default || all[0].Executions != 1 {
-			t.Errorf("%+v", all)
-		}
+		all, _ = d.m.List(t.Context(), other)
+		expect(t, slices.Equal(ids(all), []string{d.id}) && !all[0].Default && all[0].Executions == 1, "%+v", all)
 		wantCode(t, errOf(d.m.Show(t.Context(), me, d.id)), CodeNotFound)
 	})
 }
@@ -419,14 +397,12 @@ func TestGoodbyeEndsSessions(t *testing.T) {
 		forgotten := mustCreate(t, m).ID
 		m.Leave(t.Context(), other, true)
 		for _, client := range []Client{me, other, Anonymous} {
-			if _, err := m.Show(t.Context(), client, theirs.ID); err == nil {
-				t.Errorf("%s still has it", client)
-			}
+			_, err := m.Show(t.Context(), client, theirs.ID)
+			expect(t, err != nil, "%s still has it", client)
 		}
 		m.Leave(t.Context(), me, true)
-		if r, err := m.Await(t.Context(), "me again", WaitRequest{InterpreterID: keyed, Wait: time.Second}); err != nil || r.Status != StatusRunning {
-			t.Errorf("%+v, %v", r, err)
-		}
+		r, err := m.Await(t.Context(), "me again", WaitRequest{InterpreterID: keyed, Wait: time.Second})
+		expect(t, err == nil && r.Status == StatusRunning, "%+v, %v", r, err)
 		m.Leave(t.Context(), Anonymous, true)
 		must(t, errOf(m.Show(t.Context(), "me again", forgotten)))
 	})
@@ -444,12 +420,10 @@ func TestALostConnectionIsNoCancellation(t *testing.T) {
 			m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
 			ctx, lose := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { lose(lost{}) })
-			if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Status != want {
-				t.Errorf("interrupts %t: %+v, %v", interrupts, r, err)
-			}
+			_, err := m.Run(ctx, me, RunRequest{Code: "x"})
+			expect(t, errors.Is(err, context.Canceled), "%+v", err)
+			r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second})
+			expect(t, err == nil && r.Status == want, "interrupts %t: %+v, %v", interrupts, r, err)
 		})
 	}
 }
@@ -471,9 +445,8 @@ func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
 			"branch": func() error { _, err := m.Branch(ctx, client, nobodys); return err },
 			"upload": func() error { _, err := m.Upload(ctx, client, "", "f", nil); return err },
 		} {
-			if err := call(); !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: %v", name, err)
-			}
+			err := call()
+			expect(t, errors.Is(err, context.Canceled), "%s: %v", name, err)
 		}
 	}
 	m.mu.Lock()

@@ -115,6 +115,13 @@ type stage struct {
 	diary   *diary
 }
 
+func (s *stage) plays(steps ...string) {
+	s.Helper()
+	for _, step := range steps {
+		s.play(step)
+	}
+}
+
 // play does a step: the letter of an interpreter, and what is done with it, which
 // is the code to run unless it is one of these.
 func (s *stage) play(step string) {
@@ -218,9 +225,7 @@ func TestLineage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
 				s := newStage(t, c.after)
-				for _, step := range c.steps {
-					s.play(step)
-				}
+				s.plays(c.steps...)
 				same(t, append([]string{"A stands -"}, c.want...), s.diary.told())
 			})
 		})
@@ -246,9 +251,7 @@ func TestLineageWithoutCopies(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, nil)
 		s.starter.forks = false
-		for _, step := range []string{"A a", "A b", "A crash", "A c", "A dies", "A d"} {
-			s.play(step)
-		}
+		s.plays("A a", "A b", "A crash", "A c", "A dies", "A d")
 		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}
 		same(t, want, s.diary.told())
 	})
@@ -258,9 +261,7 @@ func TestLineageWithoutCopies(t *testing.T) {
 func TestTheOriginOfABranchWhoseParentDiesUnderIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, nil)
-		for _, step := range []string{"A a", "A threads"} {
-			s.play(step)
-		}
+		s.plays("A a", "A threads")
 		list(t, s.manager)
 		died := false
 		s.starter.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
@@ -271,8 +272,7 @@ func TestTheOriginOfABranchWhoseParentDiesUnderIt(t *testing.T) {
 			}
 			return nil
 		}
-		s.play("A branch")
-		s.play("B b")
+		s.plays("A branch", "B b")
 		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}
 		same(t, want, s.diary.told())
 	})
@@ -281,20 +281,12 @@ func TestTheOriginOfABranchWhoseParentDiesUnderIt(t *testing.T) {
 func TestAnUndoThatFailsSaysWhichStateIsBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		s := newStage(t, nil)
-		for _, step := range []string{"A a", "A b", "A c"} {
-			s.play(step)
-		}
+		s.plays("A a", "A b", "A c")
 		list(t, s.manager)
-		s.starter.waking = func(_ context.Context, u *fakeUnderstudy) error {
-			if len(u.memory) > 1 {
-				return errors.New("its pipes are gone")
-			}
-			return nil
-		}
+		s.starter.waking = failsBeyond(1)
 		s.play("A undo refused")
-		if told := s.diary.told(); told[len(told)-1] != "A stands A1" {
-			t.Error(told)
-		}
+		told := s.diary.told()
+		expect(t, told[len(told)-1] == "A stands A1", "%+v", told)
 	})
 }
 
@@ -342,8 +334,7 @@ func TestARestartThatStopsWhatRuns(t *testing.T) {
 		s := newStage(t, nil)
 		s.play("A a")
 		must(t, errOf(s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1})))
-		s.play("A restart")
-		s.play("A b")
+		s.plays("A restart", "A b")
 		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 -", "A3 - - A3"}
 		same(t, want, s.diary.told())
 	})
@@ -431,9 +422,8 @@ func TestInitCodeThatFailsIsTold(t *testing.T) {
 		{"x", false, false},
 		{"x", true, true},
 	} {
-		if got := told(RunRequest{Code: step.code, Reset: step.reset}); got != step.want {
-			t.Errorf("%+v: told: %v", step, got)
-		}
+		got := told(RunRequest{Code: step.code, Reset: step.reset})
+		expect(t, got == step.want, "%+v: told: %v", step, got)
 	}
 	must(t, errOf(m.Branch(t.Context(), me, "")))
 	for _, l := range list(t, m) {
@@ -451,9 +441,8 @@ func TestInitCodeThatNeverEnds(t *testing.T) {
 		m := newTestManager(t, starter, nil)
 		defer close(end)
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})), CodeBusy, "still starting", "in a few seconds")
-		if l := list(t, m)[0]; l.Status != "starting" || l.Idle != startPatience.Seconds() {
-			t.Errorf("%+v", l)
-		}
+		l := list(t, m)[0]
+		expect(t, l.Status == "starting" && l.Idle == startPatience.Seconds(), "%+v", l)
 		time.Sleep(time.Minute)
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})), CodeBusy, "still starting, for 1 minute", "--init-code")
 	})
@@ -467,8 +456,7 @@ func TestExceptionIn(t *testing.T) {
 		"KeyError": "KeyError",
 		"":         "",
 	} {
-		if got := exceptionIn(traceback); got != want {
-			t.Errorf("%q: %q", traceback, got)
-		}
+		got := exceptionIn(traceback)
+		expect(t, got == want, "%q: %q", traceback, got)
 	}
 }

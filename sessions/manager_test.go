@@ -14,9 +14,7 @@ import (
 )
 
 // me is a client without authentication, whose ids are keys; other has authenticated,
-
 // and none of them opens anything to it.
-
 const me, other = Client("me"), Client("principal:other")
 
 func mustRun(t *testing.T, m *Manager, r RunRequest) *Result {
@@ -24,6 +22,16 @@ func mustRun(t *testing.T, m *Manager, r RunRequest) *Result {
 	result, err := m.Run(t.Context(), me, r)
 	must(t, err)
 	return result
+}
+
+// runAndCancel runs what goes on until it is interrupted, and cancels the call after a second.
+func runAndCancel(t *testing.T, m *Manager, client Client) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Second, cancel)
+	if _, err := m.Run(ctx, client, RunRequest{Code: "hang"}); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
 }
 
 func wantCode(t *testing.T, err error, code Code, words ...string) {
@@ -64,9 +72,8 @@ func TestLongRunIsHandedBackAndWaitedFor(t *testing.T) {
 		if first.Status != StatusRunning || first.Stdout != "start\n" || first.Success {
 			t.Fatalf("%+v", first)
 		}
-		if n := len(seen); n < 40 || seen[n-1].LastLine != "start" || seen[n-1].Limit != time.Hour {
-			t.Errorf("%d progress reports, last %+v", n, seen[n-1])
-		}
+		n := len(seen)
+		expect(t, n >= 40 && seen[n-1].LastLine == "start" && seen[n-1].Limit == time.Hour, "%d progress reports, last %+v", n, seen[n-1])
 		again, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
 		if err != nil || again.Status != StatusRunning || again.Stdout != "" {
 			t.Fatalf("%+v %v", again, err)
@@ -76,25 +83,6 @@ func TestLongRunIsHandedBackAndWaitedFor(t *testing.T) {
 			t.Fatalf("%+v %v", final, err)
 		}
 		wantCode(t, errOf(m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})), CodeInvalid, "nothing is running")
-	})
-}
-
-func TestFinishedResultsWaitInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, sink Sink) (Outcome, error) {
-			time.Sleep(time.Second)
-			sink.Output(Stdout, []byte(r.Code))
-			return Outcome{OK: true}, nil
-		}), nil)
-		mustRun(t, m, RunRequest{Code: "a", Wait: -1})
-		time.Sleep(2 * time.Second)
-		if r := mustRun(t, m, RunRequest{Code: "b"}); r.Stdout != "b" {
-			t.Fatalf("%+v", r)
-		}
-		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
-		if err != nil || r.Execution != 1 || r.Stdout != "a" {
-			t.Fatalf("%+v %v", r, err)
-		}
 	})
 }
 
@@ -111,21 +99,16 @@ func TestTimeLimitInterruptsAndKeepsState(t *testing.T) {
 
 func TestTimeLimitKillsWhatIgnoresIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		starter := workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
-			sink.Output(Stdout, []byte("working\n"))
-			<-w.exited
-			return Outcome{}, w.crash
-		})
+		starter := stubborn()
 		m := newTestManager(t, starter, nil)
 		began := time.Now()
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: 2 * time.Second})
 		wantTook(t, began, 7*time.Second)
-		expect(t, r.Status == StatusTimeout && r.ExcType == "TimeoutError" && r.Stdout == "working\n" && r.InterpreterRestarted && r.StateRestored != nil && !(*r.StateRestored),
+		expect(t, r.Status == StatusTimeout && r.ExcType == "TimeoutError" && r.Stdout == "working\n" && r.InterpreterRestarted && r.StateRestored != nil && !*r.StateRestored,
 			"%+v", r)
 		expect(t, strings.Contains(strings.Join(r.Notes, "; "), "2 other processes ended"), "notes: %q", r.Notes)
-		if workers := starter.started(); len(workers) != 2 || !workers[0].closed {
-			t.Errorf("%d workers", len(workers))
-		}
+		workers := starter.started()
+		expect(t, len(workers) == 2 && workers[0].closed, "%d workers", len(workers))
 	})
 }
 
@@ -135,20 +118,18 @@ func TestAQuickEndIsNotATimeout(t *testing.T) {
 			<-w.stopped // the interrupt comes when the code has just ended
 			return Outcome{OK: true}, nil
 		}), nil)
-		if r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second}); r.Status != StatusOK || !r.Success {
-			t.Errorf("%+v", r)
-		}
+		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
+		expect(t, r.Status == StatusOK && r.Success, "%+v", r)
 	})
 }
 
 func TestInterruptSaysWhatItStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, obeys(), nil)
-		if i, err := m.Interrupt(t.Context(), me, mustCreate(t, m).ID); err != nil || i.Stopped || i.Message != "nothing was running" {
-			t.Errorf("%+v %v", i, err)
-		}
+		i, err := m.Interrupt(t.Context(), me, mustCreate(t, m).ID)
+		expect(t, err == nil && !i.Stopped && i.Message == "nothing was running", "%+v %v", i, err)
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: 3 * time.Second})
-		i, err := m.Interrupt(t.Context(), me, running.InterpreterID)
+		i, err = m.Interrupt(t.Context(), me, running.InterpreterID)
 		if err != nil || !i.Stopped || !i.StateKept || i.Where.Line != 3 || !strings.Contains(i.Message, "stopped execution 1 after 3 seconds at line 3 of <cell 1>: while True: pass") {
 			t.Fatalf("%+v %v", i, err)
 		}
@@ -158,7 +139,6 @@ func TestInterruptSaysWhatItStopped(t *testing.T) {
 }
 
 // A stop that is asked for before the worker has begun is not forgotten.
-
 func TestInterruptBeforeTheRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		starter := obeys()
@@ -182,11 +162,7 @@ func mustCreate(t *testing.T, m *Manager) Listing {
 func TestCancellingTheCallInterrupts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newTestManager(t, obeys(), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+		runAndCancel(t, m, me)
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
 		expect(t, err == nil && r.Status == StatusInterrupted && strings.Contains(r.ExcInfo.Msg, "call was cancelled") && r.Stdout == "working\nstopping\n",
 			"%+v %v", r, err)
@@ -204,9 +180,8 @@ func TestBusyRunsNothing(t *testing.T) {
 		synctest.Wait()
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "y"})), CodeBusy, "2 calls wait")
 		time.Sleep(2 * time.Minute)
-		if l, _ := m.List(t.Context(), me); l[0].Executions != 1 || l[0].Status != "busy" || l[0].Running != 1 {
-			t.Errorf("%+v", l)
-		}
+		l, _ := m.List(t.Context(), me)
+		expect(t, l[0].Executions == 1 && l[0].Status == "busy" && l[0].Running == 1, "%+v", l)
 	})
 }
 
@@ -223,73 +198,11 @@ func TestTurnsComeInOrder(t *testing.T) {
 			synctest.Wait()
 		}
 		for _, want := range []string{"a", "b", "c"} {
-			if got := <-order; got != want {
-				t.Errorf("%s ran in %s's turn", got, want)
-			}
+			got := <-order
+			expect(t, got == want, "%s ran in %s's turn", got, want)
 		}
 		synctest.Wait()
 	})
-}
-
-func crashes() *fakeStarter {
-	return workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-		sink.Output(Stdout, []byte("before\n"))
-		if r.Code == "crash" {
-			w.die("killed by SIGSEGV at <cell 1>, line 1")
-			return Outcome{}, w.crash
-		}
-		return Outcome{OK: true}, nil
-	})
-}
-
-func TestCrashGivesAFreshInterpreterAndSaysSo(t *testing.T) {
-	starter := crashes()
-	m := newTestManager(t, starter, nil)
-	r := mustRun(t, m, RunRequest{Code: "crash"})
-	expect(t, r.Status == StatusCrashed && r.Stdout == "before\n" && r.InterpreterRestarted && strings.Contains(r.RestartReason, "SIGSEGV") && r.StateRestored != nil && !(*r.StateRestored),
-		"%+v", r)
-	if r := mustRun(t, m, RunRequest{Code: "fine"}); r.Status != StatusOK || r.InterpreterRestarted || r.Execution != 2 {
-		t.Errorf("%+v", r)
-	}
-	if n := len(starter.started()); n != 2 {
-		t.Errorf("%d workers", n)
-	}
-}
-
-func TestRerunAfterCrashRunsOnceMore(t *testing.T) {
-	starter := crashes()
-	m := newTestManager(t, starter, func(o *Options) { o.RerunAfterCrash = true })
-	r := mustRun(t, m, RunRequest{Code: "crash"})
-	expect(t, r.Status == StatusCrashed && r.Stdout == "before\nbefore\n" && r.InterpreterRestarted, "%+v", r)
-	if n := len(starter.started()); n != 3 {
-		t.Errorf("%d workers", n)
-	}
-}
-
-func TestDeathBetweenCallsIsTold(t *testing.T) {
-	starter := echoes()
-	m := newTestManager(t, starter, nil)
-	mustRun(t, m, RunRequest{Code: "a"})
-	starter.started()[0].die("killed by SIGKILL")
-	r := mustRun(t, m, RunRequest{Code: "b"})
-	expect(t, r.Status == StatusOK && r.InterpreterRestarted && strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") && !(*r.StateRestored),
-		"%+v", r)
-}
-
-func TestStartFailureIsAnErrorAndTheNextCallTriesAgain(t *testing.T) {
-	broken := true
-	starter := &fakeStarter{start: func(Spec) (*fakeWorker, error) {
-		if broken {
-			return nil, errors.New("no python")
-		}
-		return &fakeWorker{run: func(*fakeWorker, Request, Sink) (Outcome, error) { return Outcome{OK: true}, nil }}, nil
-	}}
-	m := newTestManager(t, starter, nil)
-	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x"})), CodeStart, "no python")
-	broken = false
-	if r := mustRun(t, m, RunRequest{Code: "x"}); r.Execution != 1 {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestASlowStartIsNotWaitedForTooLong(t *testing.T) {
@@ -302,38 +215,9 @@ func TestASlowStartIsNotWaitedForTooLong(t *testing.T) {
 		began := time.Now()
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})), CodeBusy, "still starting", "did not run")
 		wantTook(t, began, startPatience)
-		if r := mustRun(t, m, RunRequest{Code: "x"}); r.Execution != 1 || len(starter.started()) != 1 {
-			t.Errorf("%+v by %d workers", r, len(starter.started()))
-		}
+		r := mustRun(t, m, RunRequest{Code: "x"})
+		expect(t, r.Execution == 1 && len(starter.started()) == 1, "%+v by %d workers", r, len(starter.started()))
 		wantTook(t, began, 25*time.Second)
-	})
-}
-
-func TestResetAndRestartGiveFreshVariables(t *testing.T) {
-	starter := echoes()
-	m := newTestManager(t, starter, nil)
-	first := mustRun(t, m, RunRequest{Code: "a"})
-	if r := mustRun(t, m, RunRequest{Code: "b", Reset: true}); r.Execution != 2 || r.InterpreterRestarted {
-		t.Errorf("a reset that was asked for is no accident: %+v", r)
-	}
-	if l, err := m.Restart(t.Context(), me, ""); err != nil || l.ID != first.InterpreterID {
-		t.Errorf("%+v %v", l, err)
-	}
-	workers := starter.started()
-	expect(t, len(workers) == 3 && workers[0].closed && workers[1].closed && !workers[2].closed, "%d workers", len(workers))
-}
-
-func TestRestartStopsWhatRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := obeys()
-		m := newTestManager(t, starter, nil)
-		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
-		must(t, errOf(m.Restart(t.Context(), me, running.InterpreterID)))
-		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
-		expect(t, err == nil && r.Status == StatusInterrupted, "%+v %v", r, err)
-		if n := len(starter.started()); n != 2 {
-			t.Errorf("%d workers", n)
-		}
 	})
 }
 
@@ -344,9 +228,8 @@ func TestDeleteEndsWorkerAndFiles(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(l.Workdir, "data"), nil, 0o600))
 	wantCode(t, m.Delete(t.Context(), me, ""), CodeInvalid, "interpreter_id is required for delete operation")
 	remove(t, m, l.ID)
-	if _, err := os.Stat(l.Workdir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("workdir is still there: %v", err)
-	}
+	_, err := os.Stat(l.Workdir)
+	expect(t, errors.Is(err, os.ErrNotExist), "workdir is still there: %v", err)
 	expect(t, starter.started()[0].closed, "worker lives")
 	wantCode(t, m.Delete(t.Context(), me, l.ID), CodeNotFound)
 }
@@ -362,23 +245,15 @@ func TestDeleteStopsWhatRuns(t *testing.T) {
 		}()
 		synctest.Wait()
 		remove(t, m, l.ID)
-		if r := <-answers; r == nil || r.Status != StatusInterrupted || r.Stdout != "working\n" {
-			t.Errorf("%+v", r)
-		}
+		r := <-answers
+		expect(t, r != nil && r.Status == StatusInterrupted && r.Stdout == "working\n", "%+v", r)
 	})
 }
 
 func TestTheEndOfASessionWaitsForNoGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
-			<-w.exited // ignores interrupts
-			return Outcome{}, w.crash
-		}), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+		m := newTestManager(t, stubborn(), nil)
+		runAndCancel(t, m, me)
 		began := time.Now()
 		m.Close(t.Context())
 		wantTook(t, began, 0)
@@ -401,9 +276,8 @@ func TestEndOfAClientEndsItsSessionsOnly(t *testing.T) {
 	must(t, err)
 	m.EndClient(t.Context(), me)
 	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: mine.InterpreterID})), CodeNotFound)
-	if r, err := m.Run(t.Context(), other, RunRequest{Code: "b"}); err != nil || r.InterpreterID != theirs.InterpreterID {
-		t.Errorf("%+v %v", r, err)
-	}
+	r, err := m.Run(t.Context(), other, RunRequest{Code: "b"})
+	expect(t, err == nil && r.InterpreterID == theirs.InterpreterID, "%+v %v", r, err)
 }
 
 func TestIdleSessionsEndAndRunningOnesDoNot(t *testing.T) {
@@ -416,16 +290,6 @@ func TestIdleSessionsEndAndRunningOnesDoNot(t *testing.T) {
 		expect(t, err == nil && len(listings) == 1 && listings[0].ID == running.InterpreterID && listings[0].ID != idle.ID, "%+v %v", listings, err)
 	})
 }
-
-// TestRefusedCodeLeavesNoTrace: neither reset nor counter, nor a new interpreter.
-
-// TestCodeThatIsNoPython: the worker says so, and is told to run nothing of it.
-
-// TestWhatWasJudgedRuns: the worker gets what the Verifier judged, beside what was written.
-
-// TestUploadedModulesAreVerified: importing one would run it.
-
-// rules is a Verifier that answers what it is told to.
 
 func TestClosedManagerStartsNothing(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
@@ -453,9 +317,8 @@ func TestACommandEnds(t *testing.T) {
 		} {
 			r := mustRun(t, m, RunRequest{Kind: RunsCommand, Code: command, Timeout: time.Second})
 			got := Result{Status: r.Status, ExitCode: r.ExitCode, ExcType: r.ExcType, Traceback: r.Traceback}
-			if diff := cmp.Diff(want, got); diff != "" || r.Success != (want.Status == StatusOK) || r.Kind != RunsCommand {
-				t.Errorf("%q: %s", command, diff)
-			}
+			diff := cmp.Diff(want, got)
+			expect(t, diff == "" && r.Success == (want.Status == StatusOK) && r.Kind == RunsCommand, "%q: %s", command, diff)
 		}
 	})
 }

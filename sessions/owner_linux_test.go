@@ -42,9 +42,8 @@ func wantOwner(t *testing.T, dir string, uid int) {
 		if err != nil {
 			return err
 		}
-		if got, group := idsOf(info); got != uid || group != uid {
-			t.Errorf("%s belongs to %d:%d", path, got, group)
-		}
+		got, group := idsOf(info)
+		expect(t, got == uid && group == uid, "%s belongs to %d:%d", path, got, group)
 		return nil
 	})
 	if err != nil {
@@ -70,9 +69,8 @@ func TestWhatTheServerWritesBelongsToTheSession(t *testing.T) {
 	run(t, m, "a")
 	upload(t, m, "top.csv", "1")
 	upload(t, m, "before/too.csv", "1")
-	if u := upload(t, m, "top.csv", "2"); !u.Replaced {
-		t.Errorf("%+v", u)
-	}
+	u := upload(t, m, "top.csv", "2")
+	expect(t, u.Replaced, "%+v", u)
 	parent := list(t, m)[0]
 	wantOwner(t, parent.Workdir, nobody)
 	program := filepath.Join(parent.Workdir, "program")
@@ -112,18 +110,16 @@ func TestAHardLinkOpensNothingThatTheCodeMayNotRead(t *testing.T) {
 	}
 	must(t, err)
 	wantCode(t, errOf(m.File(t.Context(), me, l.ID, "link", Range{}, 100)), CodeInvalid, "permission denied")
-	if f, err := m.File(t.Context(), me, l.ID, "fine", Range{}, 100); err != nil || string(f.Data) != "open" {
-		t.Errorf("%+v %v", f, err)
-	}
+	f, err := m.File(t.Context(), me, l.ID, "fine", Range{}, 100)
+	expect(t, err == nil && string(f.Data) == "open", "%+v %v", f, err)
 	child, err := m.Branch(t.Context(), me, "")
-	if got := strings.Join(child.Notes, "\n"); err != nil || !strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: link") {
-		t.Errorf("%v, %s", err, got)
-	}
+	got := strings.Join(child.Notes, "\n")
+	expect(t, err == nil && strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: link"),
+		"%v, %s", err, got)
 	must(t, os.Remove(filepath.Join(l.Workdir, "link")))
 	upload(t, m, "fine", "mine") // it replaces the name, and does not write to the file
-	if text, err := os.ReadFile(open); string(text) != "open" {
-		t.Errorf("%q %v", text, err)
-	}
+	text, err := os.ReadFile(open)
+	expect(t, string(text) == "open", "%q %v", text, err)
 	branch(t, m, "")
 }
 
@@ -139,15 +135,13 @@ func TestAnUploadIntoADirectoryForAll(t *testing.T) {
 	mine := filepath.Join(shared, "mine")
 	upload(t, m, "mine", "1")
 	must(t, os.Chmod(mine, 0o600))
-	if u := upload(t, m, "mine", "2"); !u.Replaced {
-		t.Errorf("%+v", u)
-	}
+	u := upload(t, m, "mine", "2")
+	expect(t, u.Replaced, "%+v", u)
 	upload(t, m, "new/data.csv", "1")
 	wantOwner(t, mine, nobody)
 	wantOwner(t, filepath.Join(shared, "new"), nobody)
-	if f, err := m.File(t.Context(), me, "", "mine", Range{}, 100); err != nil || string(f.Data) != "2" {
-		t.Errorf("%+v %v", f, err)
-	}
+	f, err := m.File(t.Context(), me, "", "mine", Range{}, 100)
+	expect(t, err == nil && string(f.Data) == "2", "%+v %v", f, err)
 	for name, words := range map[string]string{
 		"theirs": "no upload of this interpreter wrote", "closed/x": "permission denied", "closed/y/z": "permission denied",
 	} {
@@ -180,12 +174,10 @@ func TestASharedDirectoryOfAnotherUsersHoldsOthersFiles(t *testing.T) {
 	wantCode(t, errOf(m.Files(t.Context(), me, l.ID, "closed")), CodeInvalid, "permission denied")
 	wantCode(t, errOf(m.File(t.Context(), me, l.ID, "closed/operators", Range{}, 100)), CodeInvalid, "permission denied")
 	wantCode(t, errOf(m.Stat(t.Context(), me, l.ID, "closed/operators")), CodeInvalid, "permission denied")
-	if f, err := m.File(t.Context(), me, l.ID, "readable/operators", Range{}, 100); err != nil || string(f.Data) != "1" {
-		t.Errorf("%+v %v", f, err)
-	}
-	if d, err := m.Files(t.Context(), me, l.ID, "readable"); err != nil || len(d.Entries) != 1 {
-		t.Errorf("%+v %v", d, err)
-	}
+	f, err := m.File(t.Context(), me, l.ID, "readable/operators", Range{}, 100)
+	expect(t, err == nil && string(f.Data) == "1", "%+v %v", f, err)
+	d, err := m.Files(t.Context(), me, l.ID, "readable")
+	expect(t, err == nil && len(d.Entries) == 1, "%+v %v", d, err)
 	upload(t, m, "own/data.csv", "1")
 	wantOwner(t, filepath.Join(shared, "own"), nobody)
 	// The threads that gave up root's rights did it for themselves.
@@ -202,9 +194,8 @@ func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
 	remove(t, m, l.ID)
 	info, err := os.Stat(l.Workdir)
 	must(t, err)
-	if uid, gid := idsOf(info); uid != 0 || gid != 0 || info.Mode().Perm() != 0o700 {
-		t.Errorf("%d:%d %v", uid, gid, info.Mode())
-	}
+	uid, gid := idsOf(info)
+	expect(t, uid == 0 && gid == 0 && info.Mode().Perm() == 0o700, "%d:%d %v", uid, gid, info.Mode())
 }
 
 // TestAClaimedPathOpensNothingOutside is about figures and artifacts: code can have the
@@ -233,9 +224,8 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 		filepath.Join(private, "link.png"): "out of the working directory", private + "/abroad" + secret: "out of the working directory",
 		filepath.Join(private, "pipe.png"): "no regular file", private: "is a directory", "": "not in the interpreter's private directory",
 	} {
-		if file, err := entry.Open(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v %v", path, file, err)
-		}
+		file, err := entry.Open(path)
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%s: %v %v", path, file, err)
 	}
 }
 

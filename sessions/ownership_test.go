@@ -12,7 +12,6 @@ import (
 )
 
 // anonymously runs code for a caller that can't be told from others.
-
 func anonymously(t *testing.T, m *Manager, id, code string) *Result {
 	t.Helper()
 	r, err := m.Run(t.Context(), Anonymous, RunRequest{Code: code, InterpreterID: id})
@@ -27,15 +26,12 @@ func TestAnonymousCallersOwnNothing(t *testing.T) {
 		t.Fatalf("%+v, %+v", first, second)
 	}
 	wantOut(t, anonymously(t, m, first.InterpreterID, "c"), "a c")
-	if all, err := m.List(t.Context(), Anonymous); err != nil || len(all) != 0 {
-		t.Errorf("%+v, %v", all, err)
-	}
-	if l, err := m.Show(t.Context(), Anonymous, first.InterpreterID); err != nil || l.Executions != 2 || l.Default {
-		t.Errorf("%+v, %v", l, err)
-	}
-	if text := m.Farewell(Anonymous); text != "" {
-		t.Error(text)
-	}
+	all, err := m.List(t.Context(), Anonymous)
+	expect(t, err == nil && len(all) == 0, "%+v, %v", all, err)
+	l, err := m.Show(t.Context(), Anonymous, first.InterpreterID)
+	expect(t, err == nil && l.Executions == 2 && !l.Default, "%+v, %v", l, err)
+	text := m.Farewell(Anonymous)
+	expect(t, text == "", "%+v", text)
 	child, err := m.Branch(t.Context(), Anonymous, first.InterpreterID)
 	must(t, err)
 	wantOut(t, anonymously(t, m, child.ID, "d"), "a c d")
@@ -43,7 +39,6 @@ func TestAnonymousCallersOwnNothing(t *testing.T) {
 }
 
 // everyOperation does with a session all that can be done with one.
-
 func everyOperation(ctx context.Context, m *Manager, client Client, id string) map[string]error {
 	failed := map[string]error{}
 	_, failed["run"] = m.Run(ctx, client, RunRequest{Code: "x", InterpreterID: id})
@@ -60,7 +55,6 @@ func everyOperation(ctx context.Context, m *Manager, client Client, id string) m
 }
 
 // TestOthersAreNotFound: another's session can't be told from none at all.
-
 func TestOthersAreNotFound(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	mine := mustCreate(t, m).ID
@@ -95,9 +89,7 @@ func TestAnonymousCallersMustNameTheirs(t *testing.T) {
 }
 
 // TestAnonymousFlood: sessions that nobody comes back to make room for others, and
-
 // those that somebody has come back to never do.
-
 func TestAnonymousFlood(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 8 })
@@ -140,31 +132,26 @@ func TestNobodysSessionsEnd(t *testing.T) {
 		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: once})), CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
 		time.Sleep(time.Hour - unclaimedTTL)
 		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})), CodeNotFound, "was ended after being idle for 1 hour")
-		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "busy" {
-			t.Errorf("%+v, %v", l, err)
-		}
-		if r := runIn(t, m, mine, "a"); r.Status != StatusOK {
-			t.Errorf("%+v", r)
-		}
+		l, err := m.Show(t.Context(), Anonymous, running)
+		expect(t, err == nil && l.Status == "busy", "%+v, %v", l, err)
+		r := runIn(t, m, mine, "a")
+		expect(t, r.Status == StatusOK, "%+v", r)
 	})
 }
 
 // TestACallThatFailsLeavesNoSession that nobody knows of.
-
 func TestACallThatFailsLeavesNoSession(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
-		if _, err := m.Run(ctx, Anonymous, RunRequest{Code: "hang"}); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		_, err := m.Run(ctx, Anonymous, RunRequest{Code: "hang"})
+		expect(t, errors.Is(err, context.Canceled), "%+v", err)
 		wantCode(t, errOf(m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)), CodeInvalid)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if n := len(m.sessions); n != 0 {
-			t.Errorf("%d sessions are left", n)
-		}
+		n := len(m.sessions)
+		expect(t, n == 0, "%d sessions are left", n)
 	})
 }
 
@@ -176,23 +163,19 @@ func TestAHandleIsAKey(t *testing.T) {
 	for _, client := range []Client{"session:another", "process:7.1 x", Anonymous} {
 		r, err := m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})
 		expect(t, err == nil && r.InterpreterID == id, "%q: %+v, %v", client, r, err)
-		if all, _ := m.List(t.Context(), client); len(all) != 0 {
-			t.Errorf("%q: a visitor lists it: %+v", client, all)
-		}
-		if r, err = m.Run(t.Context(), client, RunRequest{Code: "own"}); err != nil || r.InterpreterID == id {
-			t.Errorf("%q: a visitor's default: %+v, %v", client, r, err)
-		}
+		all, _ := m.List(t.Context(), client)
+		expect(t, len(all) == 0, "%q: a visitor lists it: %+v", client, all)
+		r, err = m.Run(t.Context(), client, RunRequest{Code: "own"})
+		expect(t, err == nil && r.InterpreterID != id, "%q: a visitor's default: %+v, %v", client, r, err)
 	}
-	if r := run(t, m, "c"); r.InterpreterID != id || r.Stdout != "a b b b c" {
-		t.Errorf("%+v", r)
-	}
+	r := run(t, m, "c")
+	expect(t, r.InterpreterID == id && r.Stdout == "a b b b c", "%+v", r)
 	for _, client := range []Client{"principal:ann", "stdio"} {
 		wantCode(t, errOf(m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})), CodeNotFound)
 	}
 }
 
 // TestConversations have a default each, of a client that owns them all.
-
 func TestConversations(t *testing.T) {
 	type chatKey struct{}
 	m := surviving(t, remembers(), func(o *Options) {
@@ -205,32 +188,25 @@ func TestConversations(t *testing.T) {
 		return r
 	}
 	first, second := in("one", "a"), in("two", "b")
-	if again := in("one", "c"); again.InterpreterID != first.InterpreterID || again.Stdout != "a c" || second.Stdout != "b" {
-		t.Errorf("%+v, %+v, %+v", first, second, again)
-	}
+	again := in("one", "c")
+	expect(t, again.InterpreterID == first.InterpreterID && again.Stdout == "a c" && second.Stdout == "b", "%+v, %+v, %+v", first, second, again)
 	in("two", "d")
-	if plain := in("", "e"); plain.Stdout != "e" {
-		t.Errorf("%+v", plain)
-	}
-	if all, _ := m.List(t.Context(), other); len(all) != 3 {
-		t.Errorf("%+v", all)
-	}
+	plain := in("", "e")
+	expect(t, plain.Stdout == "e", "%+v", plain)
+	all, _ := m.List(t.Context(), other)
+	expect(t, len(all) == 3, "%+v", all)
 	for i := range 70 { // each comes twice, and none meets the limit
 		in(fmt.Sprint("more ", i), "x")
 		in(fmt.Sprint("more ", i), "y")
 	}
-	if r := in("one", "z"); r.Stdout != "z" || !strings.Contains(strings.Join(r.Notes, "\n"), "to make room for another conversation") {
-		t.Errorf("%+v", r)
-	}
-	if r := in("", "f"); r.Stdout != "e f" {
-		t.Errorf("what belongs to no conversation gave way: %+v", r)
-	}
+	r := in("one", "z")
+	expect(t, r.Stdout == "z" && strings.Contains(strings.Join(r.Notes, "\n"), "to make room for another conversation"), "%+v", r)
+	r = in("", "f")
+	expect(t, r.Stdout == "e f", "what belongs to no conversation gave way: %+v", r)
 }
 
 // TestSeventyCalls that each come as a new client never meet the limit, whoever they
-
 // are, and take nothing from who came back.
-
 func TestSeventyCalls(t *testing.T) {
 	for name, client := range map[string]func(i int) Client{
 		"anonymous":    func(int) Client { return Anonymous },
@@ -254,17 +230,14 @@ func TestSeventyCalls(t *testing.T) {
 					t.Fatalf("call %d: %+v, %v", i, r, err)
 				}
 			}
-			if r := run(t, m, "c"); r.InterpreterID != mine || r.Stdout != "a b c" {
-				t.Errorf("%+v", r)
-			}
+			r := run(t, m, "c")
+			expect(t, r.InterpreterID == mine && r.Stdout == "a b c", "%+v", r)
 		})
 	}
 }
 
 // TestAFloodEvictsItsOwn: who has just made its first call keeps its interpreter,
-
 // whatever another program does in how many names.
-
 func TestAFloodEvictsItsOwn(t *testing.T) {
 	type placeKey struct{}
 	bubble(t, func(t *testing.T) {
@@ -277,9 +250,8 @@ func TestAFloodEvictsItsOwn(t *testing.T) {
 		}
 		must := func(place string, client Client, code, want string) {
 			t.Helper()
-			if r, err := from(place, client, code); err != nil || r.Stdout != want {
-				t.Errorf("%s: %+v, %v", client, r, err)
-			}
+			r, err := from(place, client, code)
+			expect(t, err == nil && r.Stdout == want, "%s: %+v, %v", client, r, err)
 		}
 		must("address:192.0.2.1", "session:victim", "a", "a")
 		for i := range 10 {
@@ -296,9 +268,7 @@ func TestAFloodEvictsItsOwn(t *testing.T) {
 }
 
 // TestAProgramIsOneClient for the limit, by whatever names and in however many MCP
-
 // sessions it calls. What it has not come back to gives way when it asks for no more.
-
 func TestAProgramIsOneClient(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) {
@@ -311,12 +281,10 @@ func TestAProgramIsOneClient(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		wantCode(t, errOf(m.Create(t.Context(), "process:7.1 c", CreateRequest{})), CodeLimit, "you have 2 interpreters already, by all your program's names", "--max-sessions-per-client", "delete")
-		if r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"}); err != nil || r.Stdout != "z" {
-			t.Errorf("%+v, %v", r, err)
-		}
-		if r, err := m.Run(t.Context(), second, RunRequest{Code: "y"}); err != nil || r.Stdout != "x y" {
-			t.Errorf("%+v, %v", r, err)
-		}
+		r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"})
+		expect(t, err == nil && r.Stdout == "z", "%+v, %v", r, err)
+		r, err = m.Run(t.Context(), second, RunRequest{Code: "y"})
+		expect(t, err == nil && r.Stdout == "x y", "%+v, %v", r, err)
 		must(t, errOf(m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "y"})))
 		wantCode(t, errOf(m.Run(t.Context(), first, RunRequest{Code: "y"})), CodeLimit, "you have 2 interpreters already, by all your program's names")
 		must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
@@ -324,19 +292,16 @@ func TestAProgramIsOneClient(t *testing.T) {
 }
 
 // TestAProcessComesBack if it was taken for ended, and an MCP session does not.
-
 func TestAProcessComesBack(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	for client, comesBack := range map[Client]bool{"process:7.1 x": true, "session:x": false} {
 		m.Leave(t.Context(), client, false)
-		if _, err := m.Run(t.Context(), client, RunRequest{Code: "a"}); (err == nil) != comesBack {
-			t.Errorf("%s: %v", client, err)
-		}
+		_, err := m.Run(t.Context(), client, RunRequest{Code: "a"})
+		expect(t, (err == nil) == comesBack, "%s: %v", client, err)
 	}
 }
 
 // TestNoDefaultInterpreter: each call of such a client must name one, and is told how.
-
 func TestNoDefaultInterpreter(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.NeedsHandle = func(c Client) bool { return c != other } })
 	for _, client := range []Client{me, Anonymous, "stdio"} {
@@ -350,44 +315,33 @@ func TestNoDefaultInterpreter(t *testing.T) {
 	must(t, errOf(m.Run(t.Context(), other, RunRequest{Code: "a"})))
 }
 
-// lost is a connection's end as a transport reports it.
-
-// TestALostConnectionIsNoCancellation, unless the operator wants that.
-
 // TestAFullClientMayUseNobodysSession but gets no more than it may have.
-
 func TestAFullClientMayUseNobodysSession(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxPerClient = 1 })
 	mine := mustCreate(t, m).ID
 	id := anonymously(t, m, "", "a").InterpreterID
 	wantOut(t, runIn(t, m, id, "b"), "a b")
-	if got := ids(list(t, m)); !slices.Equal(got, []string{mine}) {
-		t.Error(got)
-	}
+	got := ids(list(t, m))
+	expect(t, slices.Equal(got, []string{mine}), "%+v", got)
 }
 
 // TestManyClientsNeverMix: each of two hundred, of three kinds, keeps a state of
-
 // its own while some leave, come back and cancel.
-
 func TestManyClientsNeverMix(t *testing.T) {
 	const clients, rounds = 200, 8
 	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.History = 3*clients, 0 })
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			if err := live(t.Context(), m, i, rounds); err != nil {
-				t.Errorf("client %d: %v", i, err)
-			}
+			err := live(t.Context(), m, i, rounds)
+			expect(t, err == nil, "client %d: %v", i, err)
 		})
 	}
 	all.Wait()
 }
 
 // TestLookingTakesNothing: who only looks at nobody's session does not get it,
-
 // so that one who has left can't keep it from others.
-
 func TestLookingTakesNothing(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	id := run(t, m, "a").InterpreterID
@@ -402,24 +356,16 @@ func TestLookingTakesNothing(t *testing.T) {
 		"files":       func() error { _, err := m.Files(ctx, me, id, ""); return err },
 		"stat":        func() error { _, err := m.Stat(ctx, me, id, "."); return err },
 	} {
-		if err := look(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := look()
+		expect(t, err == nil, "%s: %v", name, err)
 	}
-	if r, err := m.Run(ctx, other, RunRequest{Code: "b", InterpreterID: id}); err != nil || r.Stdout != "a b" {
-		t.Errorf("%+v, %v", r, err)
-	}
+	r, err := m.Run(ctx, other, RunRequest{Code: "b", InterpreterID: id})
+	expect(t, err == nil && r.Stdout == "a b", "%+v, %v", r, err)
 	wantCode(t, errOf(m.Interpreter(me, id)), CodeNotFound)
 }
 
-// TestCallsOfADepartedClientMakeNothing that nobody would ever reach or reap,
-
-// whether they were under way when it left or come late.
-
 // TestAbandonedSessionsMakeRoom: clients that connect once for each call lock
-
 // nobody out, and who comes back keeps what it has.
-
 func TestAbandonedSessionsMakeRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.AbandonedTTL = 8, time.Hour })
@@ -449,16 +395,13 @@ func TestAbandonedSessionsMakeRoom(t *testing.T) {
 		wantOut(t, runIn(t, m, all[2], "d"), "a b d")
 		mustCreate(t, m)
 		mustCreate(t, m)
-		if n := len(m.owned[Anonymous]); n > m.mostOfNobody() {
-			t.Errorf("%d sessions belong to nobody", n)
-		}
+		n := len(m.owned[Anonymous])
+		expect(t, n <= m.mostOfNobody(), "%d sessions belong to nobody", n)
 	})
 }
 
 // live is the life of one client of three kinds: one with a name, one that is
-
 // anonymous, and one that loses its connection after each call.
-
 func live(ctx context.Context, m *Manager, i, rounds int) error {
 	kind, client, id := i%3, Client(fmt.Sprint("client ", i)), ""
 	if kind == 1 {

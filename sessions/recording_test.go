@@ -54,12 +54,10 @@ func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
 	wantCode(t, errOf(s.manager.Run(t.Context(), me, trial("b"))), CodeInvalid, "maximize is true here")
 	s.diary.begin = nil
 	session := s.manager.sessions[s.diary.id("A")]
-	if n := len(session.history.list()); n != 1 {
-		t.Errorf("%d executions are remembered", n)
-	}
-	if files, err := os.ReadDir(session.outputs); err == nil && len(files) > 0 {
-		t.Errorf("it left %v", files)
-	}
+	n := len(session.history.list())
+	expect(t, n == 1, "%d executions are remembered", n)
+	files, err := os.ReadDir(session.outputs)
+	expect(t, err != nil || len(files) <= 0, "it left %v", files)
 	wantRun(t, mustRun(t, s.manager, trial("c")), 2, "a c")
 }
 
@@ -101,9 +99,7 @@ func TestABuggyTrialIsFollowedThoughItIsUndone(t *testing.T) {
 		s.play("A undo")
 	}
 	mustRun(t, s.manager, trial("bug"))
-	s.play("A c")
-	s.play("A undo")
-	s.play("A d")
+	s.plays("A c", "A undo", "A d")
 	var got []string
 	for _, e := range s.diary.last {
 		got = append(got, fmt.Sprintf("%s: %s %s", e.Code, s.diary.place(e.Parent), s.diary.place(e.Follows)))
@@ -177,9 +173,8 @@ func TestAnAnnouncedTrialThatDoesNotRun(t *testing.T) {
 				}()
 				<-began
 				c.act(s, cancel, release)
-				if err := <-failed; err == nil {
-					t.Error("it ran")
-				}
+				err := <-failed
+				expect(t, err != nil, "%+v", "it ran")
 				synctest.Wait()
 				want := append([]string{"A stands -", "A1 - - A1", "A2 begins A1 A1"}, c.want...)
 				same(t, want, s.diary.told())
@@ -205,9 +200,8 @@ func TestTheReportOfATrialReachesWhoTakesItsResult(t *testing.T) {
 				return Outcome{OK: true, Metric: &Metric{Value: &score}}, nil
 			}}, nil
 		}
-		if r := mustRun(t, s.manager, RunRequest{Code: "b", Trial: trial("").Trial, Wait: time.Second}); r.Status != StatusRunning || r.Trial != nil {
-			t.Errorf("%+v", r)
-		}
+		r := mustRun(t, s.manager, RunRequest{Code: "b", Trial: trial("").Trial, Wait: time.Second})
+		expect(t, r.Status == StatusRunning && r.Trial == nil, "%+v", r)
 		r, err := s.manager.Await(t.Context(), me, WaitRequest{Wait: time.Hour})
 		expect(t, err == nil && r.Trial != nil && r.Trial.Number == 1 && *r.Trial.Metric == score, "%+v %v", r, err)
 	})
@@ -224,9 +218,8 @@ func TestAnAnswerAsRunningIsRecordedBeforeItLeaves(t *testing.T) {
 		for range 3 {
 			must(t, errOf(s.manager.Await(t.Context(), me, WaitRequest{Wait: time.Second})))
 		}
-		if n := strings.Count(strings.Join(s.diary.told(), "\n"), "begins"); n != 1 {
-			t.Errorf("%q", s.diary.told())
-		}
+		n := strings.Count(strings.Join(s.diary.told(), "\n"), "begins")
+		expect(t, n == 1, "%q", s.diary.told())
 	})
 }
 
@@ -303,9 +296,8 @@ func TestWhatWasPrintedIsWholeWhenItIsRecorded(t *testing.T) {
 			}
 			mustRun(t, s.manager, RunRequest{Code: "x"})
 			c.check(t, s.diary.last[0].Printed[Stderr])
-			if p := s.diary.last[0].Printed[Stdout]; p.Size != 0 || p.Path != "" || len(p.Text) != 0 {
-				t.Errorf("%+v", p)
-			}
+			p := s.diary.last[0].Printed[Stdout]
+			expect(t, p.Size == 0 && p.Path == "" && len(p.Text) == 0, "%+v", p)
 		})
 	}
 }
@@ -414,18 +406,15 @@ func TestStats(t *testing.T) {
 		want := Stats{
 			Sessions: 3, Running: 1, Clients: 2, Memory: 300 << 20, Private: 60 << 20, Starts: map[string]uint64{"fake": 3},
 		}
-		if diff := cmp.Diff(want, m.Stats(t.Context())); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
+		diff := cmp.Diff(want, m.Stats(t.Context()))
+		expect(t, diff == "", "(-want +got)\n%s", diff)
 		must(t, errOf(m.Interrupt(t.Context(), me, running.InterpreterID)))
-		if got := m.Stats(t.Context()); got.Running != 0 || got.Unfetched != 1 {
-			t.Errorf("%+v", got)
-		}
+		got := m.Stats(t.Context())
+		expect(t, got.Running == 0 && got.Unfetched == 1, "%+v", got)
 		late, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := m.Stats(late); got.Sessions != 3 || got.Private != 0 {
-			t.Errorf("without time to measure: %+v", got)
-		}
+		got = m.Stats(late)
+		expect(t, got.Sessions == 3 && got.Private == 0, "without time to measure: %+v", got)
 	})
 }
 
@@ -434,9 +423,8 @@ func TestStatsOfStartsThatFail(t *testing.T) {
 	if _, err := m.Create(t.Context(), me, CreateRequest{}); err == nil {
 		t.Fatal("a start that fails made an interpreter")
 	}
-	if got := m.Stats(t.Context()); got.FailedStarts != 1 || got.Sessions != 0 {
-		t.Errorf("%+v", got)
-	}
+	got := m.Stats(t.Context())
+	expect(t, got.FailedStarts == 1 && got.Sessions == 0, "%+v", got)
 }
 
 func TestEndedIsToldWithoutOutput(t *testing.T) {

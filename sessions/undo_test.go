@@ -33,9 +33,7 @@ func undoRefused(t *testing.T, m *Manager, code Code, words ...string) {
 func TestUndoGoesBackOnce(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
-	for _, code := range []string{"a", "b", "c"} {
-		run(t, m, code)
-	}
+	runs(t, m, "a", "b", "c")
 	u := undo(t, m)
 	expect(t, u.Execution == 3 && u.Left == 0 && slices.Equal(u.Notes, []string{"a note of waking"}), "%+v", u)
 	for _, want := range []string{"execution 3 is undone", "as they were before it", "There is no earlier state to undo to (--history keeps 1).", "Files and what went over the network are not undone; child processes are ended"} {
@@ -52,14 +50,11 @@ func TestUndoGoesBackOnce(t *testing.T) {
 func TestUndoTwiceWithAHistoryOfTwo(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, func(o *Options) { o.History = 2 })
-	for _, code := range []string{"a", "b", "c"} {
-		run(t, m, code)
-	}
+	runs(t, m, "a", "b", "c")
 	u := undo(t, m)
 	expect(t, u.Execution == 3 && u.Left == 1 && strings.Contains(u.Message, "More can be undone, the latest first: execution 2"), "%+v", u)
-	if u = undo(t, m); u.Execution != 2 || u.Left != 0 {
-		t.Errorf("%+v", u)
-	}
+	u = undo(t, m)
+	expect(t, u.Execution == 2 && u.Left == 0, "%+v", u)
 	undoRefused(t, m, CodeInvalid, "there is no earlier state to undo to (--history keeps 2)")
 	wantOut(t, run(t, m, "d"), "a d")
 }
@@ -67,8 +62,7 @@ func TestUndoTwiceWithAHistoryOfTwo(t *testing.T) {
 func TestUndoToTheBeginning(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, func(o *Options) { o.History = 9 })
-	run(t, m, "a")
-	run(t, m, "b")
+	runs(t, m, "a", "b")
 	undo(t, m)
 	u := undo(t, m)
 	expect(t, u.Execution == 1 && u.Left == 0 && strings.Contains(u.Message, "there are no variables, as before it. There is nothing more to undo"), "%+v", u)
@@ -83,21 +77,18 @@ func TestAnUndoneStartThatFailsIsTriedAgain(t *testing.T) {
 	m := surviving(t, f, nil)
 	run(t, m, "a")
 	f.start = func(Spec) (*fakeWorker, error) { return nil, errors.New("no memory") }
-	if u := undo(t, m); u.Execution != 1 || !strings.Contains(strings.Join(u.Notes, ""), "no memory; the next call tries again") {
-		t.Errorf("%+v", u)
-	}
+	u := undo(t, m)
+	expect(t, u.Execution == 1 && strings.Contains(strings.Join(u.Notes, ""), "no memory; the next call tries again"), "%+v", u)
 	f.start = start
-	if r := run(t, m, "b"); r.Stdout != "b" || r.InterpreterRestarted {
-		t.Errorf("%+v", r)
-	}
+	r := run(t, m, "b")
+	expect(t, r.Stdout == "b" && !r.InterpreterRestarted, "%+v", r)
 }
 
 // wantNothingDone has an undo say so in these words and do nothing.
 func wantNothingDone(t *testing.T, m *Manager, words string) {
 	t.Helper()
-	if u := undo(t, m); u.Execution != 0 || u.Message != words {
-		t.Errorf("%+v", u)
-	}
+	u := undo(t, m)
+	expect(t, u.Execution == 0 && u.Message == words, "%+v", u)
 }
 
 // TestUndoAfterACrash undoes what ran before the crash, which had no effect,
@@ -105,9 +96,7 @@ func wantNothingDone(t *testing.T, m *Manager, words string) {
 func TestUndoAfterACrash(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
-	run(t, m, "a")
-	run(t, m, "b")
-	run(t, m, "crash")
+	runs(t, m, "a", "b", "crash")
 	run(t, m, "crash")
 	wantNothingDone(t, m, "execution 4 crashed and left nothing behind, so there is nothing of it to undo. Call undo again to undo execution 2")
 	wantUndone(t, m, 2)
@@ -126,20 +115,17 @@ func TestUndoAfterAKill(t *testing.T) {
 // TestACrashIsForgottenWithWhatCameAfter: only the last execution is told of.
 func TestACrashIsForgottenWithWhatCameAfter(t *testing.T) {
 	m := surviving(t, remembers(), nil)
-	run(t, m, "a")
-	run(t, m, "crash")
-	run(t, m, "b")
+	runs(t, m, "a", "crash", "b")
 	wantUndone(t, m, 3)
 	run(t, m, "crash")
-	must(t, errOf(m.Restart(t.Context(), me, "")))
+	restart(t, m)
 	undoRefused(t, m, CodeInvalid, "nothing has run since")
 }
 
 func TestUndoAfterALossSaysSo(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
-	run(t, m, "1 threads")
-	run(t, m, "2 threads")
+	runs(t, m, "1 threads", "2 threads")
 	wantState(t, run(t, m, "crash"), "lost", true)
 	_, err := m.Undo(t.Context(), me, "")
 	expect(t, CodeOf(err) == CodeInvalid && err.Error() == "nothing to undo: the interpreter was started afresh after a crash", "%+v", err)
@@ -150,21 +136,17 @@ func TestUndoAfterALossSaysSo(t *testing.T) {
 func TestUndoOfAnExceptionAndOfADeadInterpreter(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
-	run(t, m, "a")
-	run(t, m, "raise")
-	list(t, m)
-	f.lead().die("killed by SIGKILL")
+	runs(t, m, "a", "raise")
+	kill(t, m, f)
 	wantUndone(t, m, 2)
-	if r := run(t, m, "b"); r.Stdout != "a b" || r.InterpreterRestarted {
-		t.Errorf("%+v", r)
-	}
+	r := run(t, m, "b")
+	expect(t, r.Stdout == "a b" && !r.InterpreterRestarted, "%+v", r)
 }
 
 func TestUndoOfACallThatLeftNoCheckpoint(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
-	run(t, m, "a")
-	run(t, m, "2 threads")
+	runs(t, m, "a", "2 threads")
 	wantUndone(t, m, 2)
 	wantOut(t, run(t, m, "2 threads"), "a 2 threads")
 	wantOut(t, run(t, m, "b"), "a 2 threads b")
@@ -210,8 +192,7 @@ func TestUndoNeedsHistoryAndForks(t *testing.T) {
 func TestAnUndoThatFailsKeepsTheVariables(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
-	run(t, m, "a")
-	run(t, m, "b")
+	runs(t, m, "a", "b")
 	list(t, m)
 	first := true
 	f.waking = func(context.Context, *fakeUnderstudy) error {
@@ -234,8 +215,7 @@ func TestAnUndoThatFailsKeepsTheVariables(t *testing.T) {
 func TestNobodyEndsForACopyThatDoesNotAnswer(t *testing.T) {
 	f := remembers()
 	m := surviving(t, f, nil)
-	run(t, m, "a")
-	run(t, m, "b")
+	runs(t, m, "a", "b")
 	list(t, m)
 	lead := f.lead()
 	f.rousing = func(context.Context, *fakeUnderstudy) error { return errors.New("its socket is closed") }
@@ -251,7 +231,7 @@ func TestDeleteDuringAnUndo(t *testing.T) {
 		run(t, m, "a")
 		id := run(t, m, "b").InterpreterID
 		list(t, m)
-		f.waking = func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }
+		f.waking = wakesNever
 		refusals := make(chan error, 1)
 		go func() {
 			_, err := m.Undo(t.Context(), me, id)
@@ -274,9 +254,9 @@ func TestADeadEarlierStateIsNotPromised(t *testing.T) {
 	list(t, m)
 	all, _ := f.copies()
 	all[0].die() // after execution 1
-	if u := undo(t, m); u.Execution != 3 || u.Left != 0 || !strings.Contains(u.Message, ". Execution 2 can't be undone: the variables as they were before it can't be brought back: the process that held their copy was ended from outside") {
-		t.Errorf("%+v", u)
-	}
+	u := undo(t, m)
+	expect(t, u.Execution == 3 && u.Left == 0 && strings.Contains(u.Message, ". Execution 2 can't be undone: the variables as they were before it can't be brought back: the process that held their copy was ended from outside"),
+		"%+v", u)
 	undoRefused(t, m, CodeInvalid, "execution 2 can't be undone")
 }
 
@@ -284,9 +264,8 @@ func TestVerifierRefusesBeforeAnythingRuns(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, func(o *Options) { o.Verifier = refuser{} })
 	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "import os"})), CodeRefused, "line 1")
-	if n := len(starter.started()); n != 0 {
-		t.Errorf("%d workers for code that may not run", n)
-	}
+	n := len(starter.started())
+	expect(t, n == 0, "%d workers for code that may not run", n)
 }
 
 func TestRefusedCodeLeavesNoTrace(t *testing.T) {
@@ -297,19 +276,16 @@ func TestRefusedCodeLeavesNoTrace(t *testing.T) {
 	for _, r := range []RunRequest{{Code: "y"}, {Code: "y", Reset: true}, {Kind: RunsCommand, Code: "y"}} {
 		wantCode(t, errOf(m.Run(t.Context(), me, r)), CodeRefused, "line 1")
 	}
-	if _, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "y"}); CodeOf(err) != CodeRefused {
-		t.Error(err)
-	}
+	_, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "y"})
+	expect(t, CodeOf(err) == CodeRefused, "%+v", err)
 	rules.answer = nil
 	next := mustRun(t, m, RunRequest{Code: "z"})
 	expect(t, next.Execution == first.Execution+1 && next.InterpreterID == first.InterpreterID && len(starter.started()) == 1,
 		"execution %d follows %d; %d workers were started", next.Execution, first.Execution, len(starter.started()))
-	if got := rules.asked; len(got) != 6 || got[3].kind != RunsCommand || got[3].client != me || got[4].client != Anonymous || got[4].code != "y" {
-		t.Errorf("it was asked %+v", got)
-	}
-	if stats := m.Stats(t.Context()); stats.Sessions != 1 {
-		t.Errorf("%d sessions are left", stats.Sessions)
-	}
+	got := rules.asked
+	expect(t, len(got) == 6 && got[3].kind == RunsCommand && got[3].client == me && got[4].client == Anonymous && got[4].code == "y", "it was asked %+v", got)
+	stats := m.Stats(t.Context())
+	expect(t, stats.Sessions == 1, "%d sessions are left", stats.Sessions)
 }
 
 func TestCodeThatIsNoPython(t *testing.T) {
@@ -340,9 +316,8 @@ func TestUploadedModulesAreVerified(t *testing.T) {
 	for _, name := range []string{"a.py", "b/c.PYW"} {
 		wantCode(t, errOf(m.Upload(t.Context(), me, "", name, []byte("import os"))), CodeRefused, "was not written", "line 1")
 	}
-	if _, err := m.Upload(t.Context(), me, "", "a.csv", []byte("import os")); err != nil || len(rules.asked) != 2 || rules.asked[1].code != "import os" {
-		t.Errorf("%v, %+v", err, rules.asked)
-	}
+	_, err := m.Upload(t.Context(), me, "", "a.csv", []byte("import os"))
+	expect(t, err == nil && len(rules.asked) == 2 && rules.asked[1].code == "import os", "%v, %+v", err, rules.asked)
 	rules.answer = fmt.Errorf("%w: line 1", ErrSyntax)
 	wantCode(t, errOf(m.Upload(t.Context(), me, "", "a.py", []byte("x ="))), CodeRefused, "no valid Python", "another ending")
 	rules.answer = nil
@@ -397,17 +372,14 @@ func TestTheOperatorOwnsNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), nil)
 		run(t, m, "a")
-		if r := visit(t, m, "b"); r.Execution != 2 {
-			t.Errorf("%+v", r)
-		}
-		if l := list(t, m)[0]; l.Executions != 2 || !l.Default || l.Client != "" || l.Key != "" {
-			t.Errorf("the owner's listing: %+v", l)
-		}
+		r := visit(t, m, "b")
+		expect(t, r.Execution == 2, "%+v", r)
+		l := list(t, m)[0]
+		expect(t, l.Executions == 2 && l.Default && l.Client == "" && l.Key == "", "the owner's listing: %+v", l)
 		wantCode(t, errOf(m.Run(t.Context(), Operator, RunRequest{Code: "a"})), CodeInvalid, "interpreter_id is required")
 		wantCode(t, errOf(m.Create(t.Context(), Operator, CreateRequest{})), CodeInvalid, "interpreter_id is required")
-		if _, running := m.Usage(); running != 0 {
-			t.Errorf("%d run", running)
-		}
+		_, running := m.Usage()
+		expect(t, running == 0, "%d run", running)
 	})
 }
 
@@ -418,19 +390,17 @@ func TestTheOwnerHearsOfTheOperator(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxRetries = 2 })
 		run(t, m, "a")
 		for range 3 {
-			if r := visit(t, m, "raise"); r.FailuresInARow != 0 || r.Stop != "" {
-				t.Errorf("a person's failure counts: %+v", r)
-			}
+			r := visit(t, m, "raise")
+			expect(t, r.FailuresInARow == 0 && r.Stop == "", "a person's failure counts: %+v", r)
 		}
 		visit(t, m, "crash")
 		r := run(t, m, "b")
-		if got := notes(r); !strings.Contains(got, "a person ran executions 2 to 5 in this interpreter") || !strings.Contains(got, "execution 5 crashed; its changes are undone") {
-			t.Errorf("%q", got)
-		}
+		got := notes(r)
+		expect(t, strings.Contains(got, "a person ran executions 2 to 5 in this interpreter") && strings.Contains(got, "execution 5 crashed; its changes are undone"),
+			"%q", got)
 		expect(t, !r.InterpreterRestarted && r.FailuresInARow == 0, "what befell the person's run is told as this one's: %+v", r)
-		if got := notes(run(t, m, "c")); strings.Contains(got, "a person") {
-			t.Errorf("told again: %q", got)
-		}
+		got = notes(run(t, m, "c"))
+		expect(t, !strings.Contains(got, "a person"), "told again: %q", got)
 	})
 }
 
@@ -449,15 +419,13 @@ func TestAnswersGoToWhoAsked(t *testing.T) {
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "c", Wait: -1})), CodeBusy, "a person has been running execution 2", "did not run")
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if l := list(t, m)[0]; l.Unfetched != 0 {
-			t.Errorf("the agent is to fetch a person's answer: %+v", l)
-		}
+		l := list(t, m)[0]
+		expect(t, l.Unfetched == 0, "the agent is to fetch a person's answer: %+v", l)
 		letRun(t, m, RunRequest{Code: "raise"})
 		r, err := m.Await(t.Context(), Operator, WaitRequest{InterpreterID: key})
 		expect(t, err == nil && r.Execution == 2, "%+v, %v", r, err)
-		if r := wait(t, m); r.Execution != 3 {
-			t.Errorf("%+v", r)
-		}
+		r = wait(t, m)
+		expect(t, r.Execution == 3, "%+v", r)
 		// Ctrl-C at the prompt is not for the agent's code.
 		must(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "d", Wait: -1})))
 		i, err := m.Interrupt(t.Context(), Operator, key)

@@ -44,9 +44,8 @@ func TestRunPassesOn(t *testing.T) {
 			if answer := call(t, c, "run_python_code", test.arguments); answer.IsError {
 				t.Fatal(text(t, answer))
 			}
-			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress")); diff != "" || caller != "stdio" {
-				t.Errorf("caller %q\n%s", caller, diff)
-			}
+			diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress"))
+			expect(t, diff == "" && caller == "stdio", "caller %q\n%s", caller, diff)
 		})
 	}
 }
@@ -70,9 +69,8 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := connect(t, "tester", &fakeManager{}, Options{})
 			answer := call(t, c, test.tool, test.arguments)
-			if got := text(t, answer); !answer.IsError || got != test.want {
-				t.Errorf("isError %v\n got %s\nwant %s", answer.IsError, got, test.want)
-			}
+			got := text(t, answer)
+			expect(t, answer.IsError && got == test.want, "isError %v\n got %s\nwant %s", answer.IsError, got, test.want)
 		})
 	}
 }
@@ -97,12 +95,9 @@ func TestFailures(t *testing.T) {
 			}}
 			c := connect(t, "tester", m, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			answer := call(t, c, "run_python_code", `{"code":"x"}`)
-			if got := text(t, answer); !answer.IsError || got != test.want {
-				t.Errorf("isError %v, %q", answer.IsError, got)
-			}
-			if !strings.Contains(log.String(), test.logged) || (test.logged == "") != (log.Len() == 0) {
-				t.Errorf("log: %s", log.String())
-			}
+			got := text(t, answer)
+			expect(t, answer.IsError && got == test.want, "isError %v, %q", answer.IsError, got)
+			expect(t, strings.Contains(log.String(), test.logged) && (test.logged == "") == (log.Len() == 0), "log: %s", log.String())
 		})
 	}
 }
@@ -112,9 +107,7 @@ func TestPanicIsContained(t *testing.T) {
 	var log bytes.Buffer
 	c := connect(t, "tester", &fakeManager{}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	answer := call(t, c, "run_python_code", `{"code":"x"}`)
-	if !answer.IsError || !strings.Contains(log.String(), "panic") {
-		t.Errorf("%s, log %s", text(t, answer), log.String())
-	}
+	expect(t, answer.IsError && strings.Contains(log.String(), "panic"), "%s, log %s", text(t, answer), log.String())
 }
 
 // TestCancelReachesTheManager: the handler's context is the Manager's.
@@ -127,9 +120,8 @@ func TestCancelReachesTheManager(t *testing.T) {
 	}}
 	var request mcp.CallToolRequest
 	request.Params.Arguments = map[string]any{"code": "x"}
-	if answer, err := newToolbox(nil, m, Options{}).runPythonCode(ctx, request); !errors.Is(err, context.Canceled) {
-		t.Errorf("%+v, %v", answer, err)
-	}
+	answer, err := newToolbox(nil, m, Options{}).runPythonCode(ctx, request)
+	expect(t, errors.Is(err, context.Canceled), "%+v, %v", answer, err)
 }
 
 // TestTrialPassesOn: what makes a run a trial reaches the Manager, and a run without
@@ -159,9 +151,7 @@ func TestTrialPassesOn(t *testing.T) {
 			if got := call(t, connect(t, "tester", m, Options{Trials: true}), runPythonCodeName, test.arguments); got.IsError {
 				t.Fatal(text(t, got))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, got)
 		})
 	}
 }
@@ -186,9 +176,8 @@ func TestTrialRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := call(t, connect(t, "tester", &fakeManager{}, Options{Trials: test.trials}), runPythonCodeName, test.arguments)
-			if got := text(t, result); !result.IsError || got != test.want {
-				t.Errorf("isError %v\n got %s\nwant %s", result.IsError, got, test.want)
-			}
+			got := text(t, result)
+			expect(t, result.IsError && got == test.want, "isError %v\n got %s\nwant %s", result.IsError, got, test.want)
 		})
 	}
 }
@@ -208,10 +197,8 @@ func TestTrialOfAWait(t *testing.T) {
 		t.Error(got)
 	}
 	record := got.StructuredContent.(map[string]any)
-	if stop := record["stop"]; stop != "Still buggy after 3 debugs in a row: give this line up; improve the best trial, or draft something else." {
-		t.Errorf("the record says stop: %v", stop)
-	}
-	if told := record["trial"].(map[string]any); told["metric"] != 0.12345678901 {
-		t.Errorf("the record's metric is rounded: %v", told)
-	}
+	stop := record["stop"]
+	expect(t, stop == "Still buggy after 3 debugs in a row: give this line up; improve the best trial, or draft something else.", "the record says stop: %v", stop)
+	told := record["trial"].(map[string]any)
+	expect(t, told["metric"] == 0.12345678901, "the record's metric is rounded: %v", told)
 }

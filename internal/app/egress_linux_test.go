@@ -17,17 +17,12 @@ func TestTheWayOut(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { fmt.Fprint(out, "you asked ", r.Host) }))
 	t.Cleanup(site.Close)
 	_, port, err := net.SplitHostPort(site.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := Open(serveConfig(t, "--transport", "http", "--sandbox", "standard", "--start", "spawn", "--no-journal", "--allow-net", "localhost:"+port), quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
+		err := a.Close()
+		expect(t, err == nil, "%+v", err)
 	}()
 	r, err := a.manager.Run(t.Context(), "ann", sessions.RunRequest{Code: strings.ReplaceAll(`
 import os, socket, urllib.request
@@ -45,9 +40,7 @@ try:
 except OSError as error:
     print(error.strerror)
 `, "PORT", port)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if layers := activeLayers(a.python.wall.Load()); !slices.Contains(layers, "namespaces") {
 		t.Skip("there are no namespaces here: ", layers)
 	}
@@ -56,7 +49,5 @@ HTTP Error 403: understudy: no connection to localhost:1: the server's --allow-n
 <urlopen error Tunnel connection failed: 403 understudy: no connection to evil.net:443: the server's --allow-net does not list this host>
 Connection refused
 `
-	if r.Stdout != want {
-		t.Errorf("got %q, %s", r.Stdout, r.Traceback)
-	}
+	expect(t, r.Stdout == want, "got %q, %s", r.Stdout, r.Traceback)
 }

@@ -32,3 +32,21 @@ func atHome(t *testing.T) string {
 	t.Chdir(home)
 	return home
 }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// errOf is the error alone of what a call returned.
+func errOf[T any](_ T, err error) error { return err }
+
+// expect says what there is instead where a test does not find what it expects.
+func expect(t *testing.T, found bool, instead string, args ...any) {
+	t.Helper()
+	if !found {
+		t.Errorf(instead, args...)
+	}
+}

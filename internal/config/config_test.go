@@ -44,6 +44,14 @@ func must(t *testing.T, env map[string]string, args ...string) *Config {
 	return config
 }
 
+// expect says what there is instead where a test does not find what it expects.
+func expect(t *testing.T, found bool, instead string, args ...any) {
+	t.Helper()
+	if !found {
+		t.Errorf(instead, args...)
+	}
+}
+
 // configFile writes a file and returns the environment that names it.
 func configFile(t *testing.T, text string) map[string]string {
 	t.Helper()
@@ -55,39 +63,27 @@ func configFile(t *testing.T, text string) map[string]string {
 }
 
 func TestDefaultDataDirectory(t *testing.T) {
-	if config := must(t, nil); config.Command != "serve" || filepath.Base(config.DataDir) != "understudy" {
-		t.Errorf("%q in %q", config.Command, config.DataDir)
-	}
+	config := must(t, nil)
+	expect(t, config.Command == "serve" && filepath.Base(config.DataDir) == "understudy", "%q in %q", config.Command, config.DataDir)
 }
 
 func TestServeIsTheDefaultCommand(t *testing.T) {
 	bare := must(t, nil, "--timeout", "10m", "--python", "python3.12")
 	named := must(t, nil, "serve", "--timeout", "10m", "--python", "python3.12")
-	if bare.Serve.Timeout != 10*time.Minute || bare.Python != "python3.12" {
-		t.Errorf("flags without a command were not taken: %+v", bare)
-	}
-	if bare.Command != named.Command || !cmp.Equal(bare.Serve, named.Serve) || bare.Python != named.Python {
-		t.Errorf("understudy FLAGS and understudy serve FLAGS differ:\n%+v\n%+v", bare, named)
-	}
+	expect(t, bare.Serve.Timeout == 10*time.Minute && bare.Python == "python3.12", "flags without a command were not taken: %+v", bare)
+	expect(t, bare.Command == named.Command && cmp.Equal(bare.Serve, named.Serve) && bare.Python == named.Python,
+		"understudy FLAGS and understudy serve FLAGS differ:\n%+v\n%+v", bare, named)
 }
 
 func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 	env := configFile(t, "wait: 1s\ntimeout: 2s\nhistory: 3\n")
 	env["UNDERSTUDY_TIMEOUT"] = "20s"
 	env["UNDERSTUDY_HISTORY"] = "30"
-	config := must(t, env, "--history", "300")
-	if got := config.Serve.Wait; got != time.Second {
-		t.Errorf("file over default: wait is %v", got)
-	}
-	if got := config.Serve.Timeout; got != 20*time.Second {
-		t.Errorf("environment over file: timeout is %v", got)
-	}
-	if got := config.Serve.History; got != 300 {
-		t.Errorf("flag over environment: history is %v", got)
-	}
-	if got := config.Serve.Grace; got != 5*time.Second {
-		t.Errorf("default: grace is %v", got)
-	}
+	s := must(t, env, "--history", "300").Serve
+	expect(t, s.Wait == time.Second, "file over default: wait is %v", s.Wait)
+	expect(t, s.Timeout == 20*time.Second, "environment over file: timeout is %v", s.Timeout)
+	expect(t, s.History == 300, "flag over environment: history is %v", s.History)
+	expect(t, s.Grace == 5*time.Second, "default: grace is %v", s.Grace)
 }
 
 func TestTheFileAtItsDefaultPlace(t *testing.T) {
@@ -100,9 +96,7 @@ func TestTheFileAtItsDefaultPlace(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := must(t, map[string]string{"XDG_CONFIG_HOME": xdg}, "doctor")
-	if config.Python != "/opt/py" {
-		t.Errorf("python is %q", config.Python)
-	}
+	expect(t, config.Python == "/opt/py", "python is %q", config.Python)
 }
 
 // TestARelativePlaceIsNone: the file at its usual place counts, and is not passed over.
@@ -112,17 +106,14 @@ func TestARelativePlaceIsNone(t *testing.T) {
 	}
 	t.Setenv("XDG_CONFIG_HOME", "relative")
 	t.Setenv("HOME", t.TempDir())
-	if file, err := defaultFile(); err != nil || file != filepath.Join(os.Getenv("HOME"), ".config", "understudy", "config.yaml") {
-		t.Error(file, err)
-	}
+	file, err := defaultFile()
+	expect(t, err == nil && file == filepath.Join(os.Getenv("HOME"), ".config", "understudy", "config.yaml"), "%+v %+v", file, err)
 }
 
 func TestConfigFlagOverItsVariable(t *testing.T) {
 	one, two := configFile(t, "history: 1\n"), configFile(t, "history: 2\n")
 	config := must(t, one, "--config", two["UNDERSTUDY_CONFIG"])
-	if config.Serve.History != 2 {
-		t.Errorf("history is %d", config.Serve.History)
-	}
+	expect(t, config.Serve.History == 2, "history is %d", config.Serve.History)
 }
 
 func TestFileOfEveryKind(t *testing.T) {
@@ -139,18 +130,15 @@ func TestFileOfEveryKind(t *testing.T) {
 		"crlf":          {"history: 3\r\n", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := must(t, configFile(t, test.text)).Serve.History; got != test.history {
-				t.Errorf("history is %d, not %d", got, test.history)
-			}
+			got := must(t, configFile(t, test.text)).Serve.History
+			expect(t, got == test.history, "history is %d, not %d", got, test.history)
 		})
 	}
 }
 
 func TestMultilineCodeInTheFile(t *testing.T) {
 	config := must(t, configFile(t, "init-code: |\n  import math\n  x = 1\nkeep-workdirs: yes\n"))
-	if config.Serve.InitCode != "import math\nx = 1\n" || !config.Serve.KeepWorkdirs {
-		t.Errorf("got %+v", config.Serve)
-	}
+	expect(t, config.Serve.InitCode == "import math\nx = 1\n" && config.Serve.KeepWorkdirs, "got %+v", config.Serve)
 }
 
 // TestPathsInTheFileAreRelativeToIt, whatever they are part of; names and values that are
@@ -186,27 +174,23 @@ sandbox: standard
 	want := []any{dir, sub, []string{sub, dir}, []string{sub, dir}, []string{sub + ",a"}, filepath.Join(dir, "runs"),
 		filepath.Join(filepath.Dir(dir), "j.db"), "/data", filepath.Join(dir, "rules.yaml"), "x = 1", filepath.Join(dir, "bin", "python"),
 		[]string{"old=" + filepath.Join(dir, "bin", "python3.10"), "new=python3.13"}, "last"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(want, got)
+	expect(t, diff == "", "%+v", diff)
 }
 
 // TestSeveralData: what a server writes into an experiment's config.yaml is read again.
 func TestSeveralData(t *testing.T) {
 	env := configFile(t, "data:\n  - a,b.csv\n  - /c.csv\n")
 	want := []string{filepath.Join(filepath.Dir(env["UNDERSTUDY_CONFIG"]), "a,b.csv"), "/c.csv"}
-	if got := must(t, env).Serve.Data; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got := must(t, env).Serve.Data
+	expect(t, slices.Equal(got, want), "%q, want %q", got, want)
 }
 
 func TestNoTimeLimit(t *testing.T) {
 	for _, args := range [][]string{{"--timeout", "none", "--max-timeout", "none"}, {"--max-timeout", "none", "--timeout", "1000h"}} {
 		c := must(t, nil, args...)
 		text, err := c.YAML()
-		if err != nil || c.Serve.MaxTimeout != LimitNone || !strings.Contains(text, "max-timeout: none\n") {
-			t.Errorf("%v: %v %v", args, c.Serve.MaxTimeout, err)
-		}
+		expect(t, err == nil && c.Serve.MaxTimeout == LimitNone && strings.Contains(text, "max-timeout: none\n"), "%v: %v %v", args, c.Serve.MaxTimeout, err)
 	}
 }
 
@@ -284,9 +268,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 				t.Fatalf("got %v, not a UsageError", err)
 			}
 			for _, want := range test.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q lacks %q", err, want)
-				}
+				expect(t, strings.Contains(err.Error(), want), "%q lacks %q", err, want)
 			}
 		})
 	}
@@ -295,19 +277,16 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 func TestEmptyVariableIsAbsent(t *testing.T) {
 	env := configFile(t, "timeout: 2s\n")
 	env["UNDERSTUDY_TIMEOUT"] = ""
-	if got := must(t, env).Serve.Timeout; got != 2*time.Second {
-		t.Errorf("timeout is %v", got)
-	}
+	got := must(t, env).Serve.Timeout
+	expect(t, got == 2*time.Second, "timeout is %v", got)
 }
 
 func TestABrokenFileDoesNotStopVersion(t *testing.T) {
 	env := configFile(t, "timout: 1\n")
-	if got := must(t, env, "version").Command; got != "version" {
-		t.Errorf("command is %q", got)
-	}
-	if _, err := try(t, env, "doctor"); err == nil {
-		t.Error("doctor took a broken file")
-	}
+	got := must(t, env, "version").Command
+	expect(t, got == "version", "command is %q", got)
+	_, err := try(t, env, "doctor")
+	expect(t, err != nil, "%+v", "doctor took a broken file")
 }
 
 func TestDurations(t *testing.T) {
@@ -315,14 +294,12 @@ func TestDurations(t *testing.T) {
 		"45": 45 * time.Second, "0.5": 500 * time.Millisecond, "45s": 45 * time.Second,
 		"1h30m": 90 * time.Minute, "0": 0, "1e3": 1000 * time.Second,
 	} {
-		if got, err := parseDuration(text); err != nil || got != want {
-			t.Errorf("%q gives %v, %v; want %v", text, got, err, want)
-		}
+		got, err := parseDuration(text)
+		expect(t, err == nil && got == want, "%q gives %v, %v; want %v", text, got, err, want)
 	}
 	for _, text := range []string{"", "1d", "-1", "-1s", "NaN", "Inf", "1e30", "one"} {
-		if got, err := parseDuration(text); err == nil {
-			t.Errorf("%q gives %v", text, got)
-		}
+		got, err := parseDuration(text)
+		expect(t, err != nil, "%q gives %v", text, got)
 	}
 }
 
@@ -331,86 +308,65 @@ func TestInitCodeFromAFile(t *testing.T) {
 	if err := os.WriteFile(path, []byte("x = 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := must(t, nil, "--init-code", "@"+path).Serve.InitCode; got != "x = 1\n" {
-		t.Errorf("got %q", got)
-	}
-	if got := must(t, nil, "--init-code", "y = 2").Serve.InitCode; got != "y = 2" {
-		t.Errorf("got %q", got)
-	}
+	got := must(t, nil, "--init-code", "@"+path).Serve.InitCode
+	expect(t, got == "x = 1\n", "got %q", got)
+	got = must(t, nil, "--init-code", "y = 2").Serve.InitCode
+	expect(t, got == "y = 2", "got %q", got)
 }
 
 func TestModules(t *testing.T) {
 	for text, want := range map[string][]string{
 		"none": nil, "": nil, " none ": nil, "numpy": {"numpy"}, "_a, b1.c_d ,numpy,numpy": {"_a", "b1.c_d", "numpy"},
 	} {
-		if got := must(t, nil, "--preload", text).Serve.Preload; !slices.Equal(got, want) {
-			t.Errorf("%q gives %q, not %q", text, got, want)
-		}
+		got := must(t, nil, "--preload", text).Serve.Preload
+		expect(t, slices.Equal(got, want), "%q gives %q, not %q", text, got, want)
 	}
 	for _, text := range []string{"1a", "a..b", ".a", "a.", "a b", "import a", "a-b", "a;b", "none,a b"} {
-		if c, err := try(t, nil, "--preload", text); err == nil {
-			t.Errorf("%q gives %q", text, c.Serve.Preload)
-		}
+		c, err := try(t, nil, "--preload", text)
+		expect(t, err != nil, "%q gives %q", text, c.Serve.Preload)
 	}
-	if got := must(t, configFile(t, "preload: none\n"), "--preload", "a", "--preload", "b").Serve.Preload; !slices.Equal(got, []string{"b"}) {
-		t.Errorf("the last flag does not win: %q", got)
-	}
-	if got := must(t, map[string]string{"UNDERSTUDY_PRELOAD": "scipy,json"}).Serve.Preload; !slices.Equal(got, []string{"scipy", "json"}) {
-		t.Errorf("from the environment: %q", got)
-	}
+	got := must(t, configFile(t, "preload: none\n"), "--preload", "a", "--preload", "b").Serve.Preload
+	expect(t, slices.Equal(got, []string{"b"}), "the last flag does not win: %q", got)
+	got = must(t, map[string]string{"UNDERSTUDY_PRELOAD": "scipy,json"}).Serve.Preload
+	expect(t, slices.Equal(got, []string{"scipy", "json"}), "from the environment: %q", got)
 }
 
 func TestStartDependsOnTheSystem(t *testing.T) {
 	for system, want := range map[string]string{"linux": "zygote", "darwin": "spawn", "windows": "spawn"} {
-		if got := defaultStart(system); got != want {
-			t.Errorf("%s: %s by default", system, got)
-		}
-		if err := checkStart("spawn", system); err != nil {
-			t.Error(err)
-		}
+		got := defaultStart(system)
+		expect(t, got == want, "%s: %s by default", system, got)
+		expect(t, checkStart("spawn", system) == nil, "%s: no spawn", system)
 		err := checkStart("zygote", system)
-		if (err == nil) != (system == "linux") {
-			t.Errorf("%s: %v", system, err)
-		}
-		if err != nil && !(strings.Contains(err.Error(), "needs Linux") && strings.Contains(err.Error(), "--start spawn")) {
-			t.Error(err)
-		}
+		expect(t, (err == nil) == (system == "linux"), "%s: %v", system, err)
+		expect(t, err == nil || (strings.Contains(err.Error(), "needs Linux") && strings.Contains(err.Error(), "--start spawn")), "%+v", err)
 	}
-	if got := must(t, nil, "--start", "spawn").Serve.Start; got != "spawn" {
-		t.Error(got)
-	}
+	got := must(t, nil, "--start", "spawn").Serve.Start
+	expect(t, got == "spawn", "%+v", got)
 }
 
 func TestInstallArguments(t *testing.T) {
 	config := must(t, nil, "install", "--client", "codex", "--", "--timeout", "10m")
-	if diff := cmp.Diff([]string{"--timeout", "10m"}, config.Install.Args); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := try(t, nil, "install"); err == nil || !strings.Contains(err.Error(), "--client") {
-		t.Errorf("install without --client: %v", err)
-	}
+	diff := cmp.Diff([]string{"--timeout", "10m"}, config.Install.Args)
+	expect(t, diff == "", "%+v", diff)
+	_, err := try(t, nil, "install")
+	expect(t, err != nil && strings.Contains(err.Error(), "--client"), "install without --client: %v", err)
 }
 
 // TestPluginsAreASettingOfTheirCommandsToo: what serve reads from the environment
 // and the file, plugins list does too.
 func TestPluginsAreASettingOfTheirCommandsToo(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
-	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "list"); c.Plugins.Dir != dir || c.Command != "plugins list" || c.DataDir == "" {
-		t.Errorf("%q of %q in %q", c.Plugins.Dir, c.Command, c.DataDir)
-	}
-	if c := must(t, configFile(t, "plugins: "+dir+"\n"), "plugins", "check", "a", "b"); c.Plugins.Dir != dir || len(c.Plugins.Check.Names) != 2 || c.DataDir == "" {
-		t.Errorf("%+v", c.Plugins)
-	}
-	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "test", "--plugins", other); c.Plugins.Dir != other {
-		t.Errorf("%+v", c.Plugins)
-	}
-	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir, "UNDERSTUDY_SESSION_VARIABLES": "a=b;c=d=e"}); c.Serve.Plugins != dir || c.Serve.SessionVariables["c"] != "d=e" {
-		t.Errorf("%+v", c.Serve.Guard)
-	}
+	c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "list")
+	expect(t, c.Plugins.Dir == dir && c.Command == "plugins list" && c.DataDir != "", "%q of %q in %q", c.Plugins.Dir, c.Command, c.DataDir)
+	c = must(t, configFile(t, "plugins: "+dir+"\n"), "plugins", "check", "a", "b")
+	expect(t, c.Plugins.Dir == dir && len(c.Plugins.Check.Names) == 2 && c.DataDir != "", "%+v", c.Plugins)
+	c = must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "test", "--plugins", other)
+	expect(t, c.Plugins.Dir == other, "%+v", c.Plugins)
+	c = must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir, "UNDERSTUDY_SESSION_VARIABLES": "a=b;c=d=e"})
+	expect(t, c.Serve.Plugins == dir && c.Serve.SessionVariables["c"] == "d=e", "%+v", c.Serve.Guard)
 	for _, args := range [][]string{{"plugins", "list"}, {"plugins", "list", "--plugins", filepath.Join(dir, "nothing")}, {"plugins"}} {
-		if _, err := try(t, nil, args...); err == nil {
-			t.Errorf("%q was taken", args)
-		}
+		_, err := try(t, nil, args...)
+		expect(t, err != nil, "%q was taken", args)
 	}
 }
 
@@ -418,9 +374,7 @@ func TestHelpNamesDefaultsAndVariables(t *testing.T) {
 	var out bytes.Buffer
 	_, _ = Parse(Source{Args: []string{"serve", "--help"}, Stdout: &out, Exit: func(int) {}})
 	for _, want := range []string{"Default: 45s.", "$UNDERSTUDY_MAX_TIMEOUT", "$UNDERSTUDY_CONFIG", "Limits"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in the help:\n%s", want, &out)
-		}
+		expect(t, strings.Contains(out.String(), want), "%q is not in the help:\n%s", want, &out)
 	}
 }
 
@@ -441,9 +395,7 @@ func TestEverySettingComesFromEnvironmentAndFile(t *testing.T) {
 		fromFile, err := try(t, configFile(t, setting.Key+": \"\\0\"\n"))
 		checkArrived(t, "line 1: "+setting.Key, setting.Key, wrong, fromFile, err)
 	}
-	if len(list) < 34 {
-		t.Errorf("only %d settings are listed", len(list))
-	}
+	expect(t, len(list) >= 34, "only %d settings are listed", len(list))
 }
 
 // checkArrived wants a value in the configuration, or refused under its name:
@@ -474,9 +426,8 @@ func TestCodeFileIsABareName(t *testing.T) {
 		".": false, "..": false, "../x.py": false, "/tmp/x.py": false, "a/b.py": false, `a\b.py`: false, "C:x.py": false,
 		"nul": false, "COM1.py": false, "a\x00b": false, "a\n.py": false, "\xff.py": false, strings.Repeat("a", 300): false,
 	} {
-		if err := checkCodeFile(name); (err == nil) != fine {
-			t.Errorf("%q: %v", name, err)
-		}
+		err := checkCodeFile(name)
+		expect(t, (err == nil) == fine, "%q: %v", name, err)
 	}
 }
 
@@ -486,18 +437,14 @@ func TestConnectHasTheSettingsOfServe(t *testing.T) {
 	env := configFile(t, "transport: http\nhistory: 3\n")
 	env["UNDERSTUDY_WAIT"] = "4s"
 	config := must(t, env, "connect", "--share", "team", "--timeout", "10m", "--idle-exit", "1h")
-	if config.Command != "connect" || config.Connect.Share != "team" || config.Connect.IdleExit != time.Hour {
-		t.Errorf("%q %+v", config.Command, config.Connect)
-	}
-	if s := config.Serve; s.OverNetwork() || s.History != 3 || s.Wait != 4*time.Second || s.Timeout != 10*time.Minute {
-		t.Errorf("%+v", s)
-	}
+	expect(t, config.Command == "connect" && config.Connect.Share == "team" && config.Connect.IdleExit == time.Hour, "%q %+v", config.Command, config.Connect)
+	s := config.Serve
+	expect(t, !s.OverNetwork() && s.History == 3 && s.Wait == 4*time.Second && s.Timeout == 10*time.Minute, "%+v", s)
 }
 
 // TestSettingsOfFormerVersions: a file with them is read, and they are named.
 func TestSettingsOfFormerVersions(t *testing.T) {
 	config := must(t, configFile(t, "queue: 3\nhistory: 4\nmax-request: 1GB\n"))
-	if want := []string{"queue (its value is fixed now)", "max-request (its value is fixed now)"}; config.Serve.History != 4 || !slices.Equal(config.Ignored, want) {
-		t.Errorf("%d, ignored %q", config.Serve.History, config.Ignored)
-	}
+	want := []string{"queue (its value is fixed now)", "max-request (its value is fixed now)"}
+	expect(t, config.Serve.History == 4 && slices.Equal(config.Ignored, want), "%d, ignored %q", config.Serve.History, config.Ignored)
 }

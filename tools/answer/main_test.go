@@ -4,6 +4,7 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
 	"go.uber.org/goleak"
 )
@@ -23,4 +24,26 @@ func text(t *testing.T, r *mcp.CallToolResult) string {
 	}
 	first, _ := mcp.AsTextContent(r.Content[0])
 	return first.Text
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expect says what there is instead where a test does not find what it expects.
+func expect(t *testing.T, found bool, instead string, args ...any) {
+	t.Helper()
+	if !found {
+		t.Errorf(instead, args...)
+	}
+}
+
+func same(t *testing.T, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }
