@@ -270,17 +270,10 @@ func letRun(t *testing.T, m *Manager, r RunRequest) {
 
 // slowly makes code take a second.
 func slowly(f *fakeStarter) *fakeStarter {
-	start := f.start
-	f.start = func(s Spec) (*fakeWorker, error) {
-		w, err := start(s)
-		run := w.run
-		w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-			time.Sleep(time.Second)
-			return run(w, r, sink)
-		}
-		return w, err
-	}
-	return f
+	return f.around(func(run runner, w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		time.Sleep(time.Second)
+		return run(w, r, sink)
+	})
 }
 
 func wait(t *testing.T, m *Manager) *Result {

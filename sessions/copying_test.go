@@ -179,23 +179,32 @@ func TestAnIdleSessionHasNoCopyOfItsState(t *testing.T) {
 	})
 }
 
-// TestWhatKillsAnIdleSessionLosesItsState, and the listing says what is left.
-func TestWhatKillsAnIdleSessionLosesItsState(t *testing.T) {
-	for code, want := range map[string]string{
-		"a":  "its process has ended; its variables are lost: while it is idle no copy of them is kept (--copy-idle)",
-		"ab": "its process has ended; the next run brings its variables back as they were before execution 2; execution 2 is lost: while it is idle no copy of them is kept (--copy-idle)",
+// TestTheListingTellsOfADeadProcess, and what is left; while a session is idle no copy of its
+// present state is kept.
+func TestTheListingTellsOfADeadProcess(t *testing.T) {
+	for _, test := range []struct {
+		codes []string
+		idle  time.Duration
+		want  string
+		state string
+	}{
+		{[]string{"a"}, 0, "the next run brings its variables back", "restored"},
+		{[]string{"2 threads"}, 0, "its variables are lost: 2 Python threads are running", "lost"},
+		{[]string{"a"}, time.Minute, "its variables are lost: while it is idle no copy of them is kept (--copy-idle)", "lost"},
+		{[]string{"a", "b"}, time.Minute, "the next run brings its variables back as they were before execution 2; execution 2 is lost: while it is idle no copy of them is kept (--copy-idle)", "lost"},
 	} {
 		bubble(t, func(t *testing.T) {
 			f := remembers()
 			m := surviving(t, f, func(o *Options) { o.CopyIdle = 30 * time.Second })
-			for _, one := range strings.Split(code, "") {
-				run(t, m, one)
-			}
-			time.Sleep(time.Minute)
-			f.lead().die("killed by SIGKILL")
+			runs(t, m, test.codes...)
+			time.Sleep(test.idle)
+			kill(t, m, f)
 			l := list(t, m)[0]
-			expect(t, l.Ended == want && !l.Recoverable && !l.Uncopied, "%s: %+v", code, l)
-			wantState(t, run(t, m, "c"), "lost", true)
+			expect(t, l.Ended == "its process has ended; "+test.want && l.PID == 0 && l.Python == "" && l.Memory == 0 && l.Private == 0, "%+v", l)
+			expect(t, l.Recoverable == (test.state == "restored") && !l.Uncopied, "%+v", l)
+			wantState(t, run(t, m, "c"), test.state, true)
+			l = list(t, m)[0]
+			expect(t, l.Ended == "" && l.PID != 0, "%+v", l)
 		})
 	}
 }
@@ -259,18 +268,7 @@ func TestASlowCopyPutsOffTheNextForAFifthOfASecond(t *testing.T) {
 // TestTasksOfTheEventLoopKeepTheirCopy: it is what they are brought back from.
 func TestTasksOfTheEventLoopKeepTheirCopy(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		f := remembers()
-		works := f.start
-		f.start = func(spec Spec) (*fakeWorker, error) {
-			w, err := works(spec)
-			does := w.run
-			w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-				o, err := does(w, r, sink)
-				o.Tasks = 1
-				return o, err
-			}
-			return w, err
-		}
+		f := lives()
 		m := surviving(t, f, func(o *Options) { o.CopyIdle, o.CopyShare = 30*time.Second, 0.2 })
 		run(t, m, "a")
 		time.Sleep(time.Minute)
@@ -319,19 +317,11 @@ func TestWaitHandsOutWhatWasPrintedBetweenCalls(t *testing.T) {
 
 // lives is a starter whose code leaves tasks behind that go on.
 func lives() *fakeStarter {
-	f := remembers()
-	start := f.start
-	f.start = func(s Spec) (*fakeWorker, error) {
-		w, err := start(s)
-		inner := w.run
-		w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-			outcome, err := inner(w, r, sink)
-			outcome.Tasks = 2
-			return outcome, err
-		}
-		return w, err
-	}
-	return f
+	return remembers().around(func(run runner, w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		outcome, err := run(w, r, sink)
+		outcome.Tasks = 2
+		return outcome, err
+	})
 }
 
 func TestAStateThatGoesOnIsCopiedAnewAsTheNextCallComes(t *testing.T) {
@@ -444,23 +434,6 @@ func TestAnInterruptThatKillsSaysWhichStateIsBack(t *testing.T) {
 		expect(t, !i.StateKept && !i.StateRestored && strings.Contains(i.Message, "had to be killed; the variables are as they were before execution 2"),
 			"%+v", i)
 	})
-}
-
-func TestTheListingTellsOfADeadProcess(t *testing.T) {
-	for code, want := range map[string]string{
-		"a":         "its process has ended; the next run brings its variables back",
-		"2 threads": "its process has ended; its variables are lost: 2 Python threads are running",
-	} {
-		f := remembers()
-		m := surviving(t, f, nil)
-		run(t, m, code)
-		kill(t, m, f)
-		l := list(t, m)[0]
-		expect(t, l.Ended == want && l.PID == 0 && l.Python == "" && l.Memory == 0 && l.Private == 0, "%s: %+v", code, l)
-		run(t, m, "b")
-		l = list(t, m)[0]
-		expect(t, l.Ended == "" && l.PID != 0, "%s: %+v", code, l)
-	}
 }
 
 // TestADeathThatVariablesFinds is one that nobody had noticed before.

@@ -69,9 +69,12 @@ func (f *fakeStarter) started() []*fakeWorker {
 	return f.workers
 }
 
+// runner does what code does.
+type runner func(w *fakeWorker, r Request, sink Sink) (Outcome, error)
+
 // fakeWorker is a Worker whose run decides what code does.
 type fakeWorker struct {
-	run func(w *fakeWorker, r Request, sink Sink) (Outcome, error)
+	run runner
 
 	exited  chan struct{}
 	stopped chan struct{} // one token for each Interrupt
@@ -222,8 +225,20 @@ func (w *fakeWorker) Usage() (Usage, error) {
 	return Usage{Memory: 100 << 20, Private: 20 << 20}, nil
 }
 
-func workerThat(run func(w *fakeWorker, r Request, sink Sink) (Outcome, error)) *fakeStarter {
+func workerThat(run runner) *fakeStarter {
 	return &fakeStarter{start: func(Spec) (*fakeWorker, error) { return &fakeWorker{run: run}, nil }}
+}
+
+// around has this happen in place of what the workers run, which it is given.
+func (f *fakeStarter) around(happens func(runner, *fakeWorker, Request, Sink) (Outcome, error)) *fakeStarter {
+	start := f.start
+	f.start = func(s Spec) (*fakeWorker, error) {
+		w, err := start(s)
+		run := w.run
+		w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) { return happens(run, w, r, sink) }
+		return w, err
+	}
+	return f
 }
 
 // echoes is a worker whose code is what it prints.

@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -201,7 +200,7 @@ func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
 // TestAClaimedPathOpensNothingOutside is about figures and artifacts: code can have the
 // worker say any path.
 func TestAClaimedPathOpensNothingOutside(t *testing.T) {
-	told := make(chan Entry, 1)
+	var entries recorder
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, filepath.Dir(secret), "secret", "x")
 	c := &confining{fakeStarter: workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
@@ -212,9 +211,9 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 		sink.Figure(Figure{Path: filepath.Join(w.spec.PrivateDir, "a.png")})
 		return Outcome{OK: true}, nil
 	})}
-	m := newTestManager(t, c, func(o *Options) { o.Recorder = only{told} })
+	m := newTestManager(t, c, func(o *Options) { o.Recorder = &entries })
 	run(t, m, "x")
-	entry := <-told
+	entry := entries[0]
 	file, err := entry.Open(entry.Result.Figures[0].Path)
 	must(t, err)
 	_ = file.Close()
@@ -227,14 +226,4 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 		file, err := entry.Open(path)
 		expect(t, err != nil && strings.Contains(err.Error(), want), "%s: %v %v", path, file, err)
 	}
-}
-
-// only is a Recorder that keeps what is recorded.
-type only struct{ told chan Entry }
-
-func (only) Begin(context.Context, Entry) error              { return nil }
-func (only) SaveSession(context.Context, SessionState) error { return nil }
-func (o only) Record(_ context.Context, e Entry) (*TrialReport, error) {
-	o.told <- e
-	return nil, nil
 }

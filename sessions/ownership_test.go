@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -143,10 +142,7 @@ func TestNobodysSessionsEnd(t *testing.T) {
 func TestACallThatFailsLeavesNoSession(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		_, err := m.Run(ctx, Anonymous, RunRequest{Code: "hang"})
-		expect(t, errors.Is(err, context.Canceled), "%+v", err)
+		runAndCancel(t, m, Anonymous)
 		wantCode(t, errOf(m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)), CodeInvalid)
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -260,14 +260,6 @@ func TestADeadEarlierStateIsNotPromised(t *testing.T) {
 	undoRefused(t, m, CodeInvalid, "execution 2 can't be undone")
 }
 
-func TestVerifierRefusesBeforeAnythingRuns(t *testing.T) {
-	starter := echoes()
-	m := newTestManager(t, starter, func(o *Options) { o.Verifier = refuser{} })
-	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "import os"})), CodeRefused, "line 1")
-	n := len(starter.started())
-	expect(t, n == 0, "%d workers for code that may not run", n)
-}
-
 func TestRefusedCodeLeavesNoTrace(t *testing.T) {
 	starter, rules := echoes(), &rules{}
 	m := newTestManager(t, starter, func(o *Options) { o.Verifier = rules })
@@ -288,26 +280,26 @@ func TestRefusedCodeLeavesNoTrace(t *testing.T) {
 	expect(t, stats.Sessions == 1, "%d sessions are left", stats.Sessions)
 }
 
-func TestCodeThatIsNoPython(t *testing.T) {
-	var requests []Request
-	m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
-		requests = append(requests, r)
-		return Outcome{OK: true}, nil
-	}), func(o *Options) { o.Verifier = &rules{answer: fmt.Errorf("%w: line 1", ErrSyntax)} })
-	mustRun(t, m, RunRequest{Code: "x ="})
-	m.options.Verifier = nil
-	mustRun(t, m, RunRequest{Code: "x"})
-	expect(t, requests[0].CompileOnly && !requests[1].CompileOnly, "%+v", requests)
-}
-
+// TestWhatWasJudgedRuns: the worker gets what the Verifier judged, beside what was written,
+// and is told to run nothing of what is no Python.
 func TestWhatWasJudgedRuns(t *testing.T) {
 	var got Request
-	m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
-		got = r
-		return Outcome{OK: true}, nil
-	}), func(o *Options) { o.Verifier = &rules{judged: Judged{Source: "help(x)\n"}} })
-	mustRun(t, m, RunRequest{Code: "x?"})
-	expect(t, got.Code == "x?" && got.Judged.Source == "help(x)\n" && !got.CompileOnly, "%+v", got)
+	for _, test := range []struct {
+		verifier    Verifier
+		source      string
+		compileOnly bool
+	}{
+		{&rules{answer: fmt.Errorf("%w: line 1", ErrSyntax)}, "", true},
+		{&rules{judged: Judged{Source: "help(x)\n"}}, "help(x)\n", false},
+		{nil, "", false},
+	} {
+		m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, _ Sink) (Outcome, error) {
+			got = r
+			return Outcome{OK: true}, nil
+		}), func(o *Options) { o.Verifier = test.verifier })
+		run(t, m, "x?")
+		expect(t, got.Code == "x?" && got.Judged.Source == test.source && got.CompileOnly == test.compileOnly, "%+v: %+v", test, got)
+	}
 }
 
 func TestUploadedModulesAreVerified(t *testing.T) {
@@ -341,12 +333,6 @@ func (r *rules) Verify(_ context.Context, client Client, kind Kind, code string)
 		code   string
 	}{client, kind, code})
 	return r.judged, r.answer
-}
-
-type refuser struct{}
-
-func (refuser) Verify(context.Context, Client, Kind, string) (Judged, error) {
-	return Judged{}, Errorf(CodeRefused, "line 1: os is not allowed")
 }
 
 // visit runs code as the operator does, in the session of that name.
