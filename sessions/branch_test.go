@@ -86,8 +86,7 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "can't be branched now: 2 Python threads are running; end or free what stands against it and try again, or use operation \"create\"")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
-		n := len(list(t, m))
-		expect(t, n == 1, "%d sessions", n)
+		same(t, 1, len(list(t, m)))
 	})
 }
 
@@ -214,8 +213,7 @@ func TestABranchThatFailsLeavesNothing(t *testing.T) {
 				wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, test.want)
 				f.waking = nil
 				wantOut(t, run(t, m, "b"), "a b")
-				n := len(list(t, m))
-				expect(t, n == 1, "%d sessions", n)
+				same(t, 1, len(list(t, m)))
 				dirs, err := os.ReadDir(root)
 				expect(t, err == nil && len(dirs) == 2, "%d directories, %v", len(dirs), err)
 			})
@@ -264,8 +262,7 @@ func TestBranchesGoOnAtTheSameTime(t *testing.T) {
 		}()
 	}
 	for range cap(answers) {
-		got := <-answers
-		expect(t, got == "a b", "%+v", got)
+		same(t, "a b", <-answers)
 	}
 }
 
@@ -290,16 +287,13 @@ func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
 	write(t, dir, "secret", "x")
 	must(t, os.Chmod(filepath.Join(dir, "secret"), 0))
 	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "secret", "permission denied")
-	n := len(list(t, m))
-	expect(t, n == 1, "%d sessions", n)
+	same(t, 1, len(list(t, m)))
 }
 
 func TestSomeOf(t *testing.T) {
 	names := slices.Repeat([]string{"a"}, 7)
-	got := someOf(names, 5)
-	expect(t, got == "a, a, a, a, a and 2 more", "%+v", got)
-	got = someOf(names[:2], 5)
-	expect(t, got == "a, a", "%+v", got)
+	same(t, "a, a, a, a, a and 2 more", someOf(names, 5))
+	same(t, "a, a", someOf(names[:2], 5))
 }
 
 // python is a worker whose code is "x = 1", "del x" or a name, of which it knows what

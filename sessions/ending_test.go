@@ -60,8 +60,7 @@ func TestDeletedIsNotRestarted(t *testing.T) {
 			r := <-answers
 			expect(t, r == nil || (!r.InterpreterRestarted && r.RestartReason == errEnd.Error() && !*r.StateRestored), "%+v", r)
 		}
-		n := len(starter.started())
-		expect(t, n == 1, "%d workers", n)
+		same(t, 1, len(starter.started()))
 	})
 }
 
@@ -142,8 +141,7 @@ func TestAnAnswerFromAKilledWorker(t *testing.T) {
 		m := newTestManager(t, starter, nil)
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
 		expect(t, r.Status == StatusTimeout && r.InterpreterRestarted && r.StateRestored != nil && !*r.StateRestored && r.Variables == nil, "%+v", r)
-		n := len(starter.started())
-		expect(t, n == 2, "%d workers", n)
+		same(t, 2, len(starter.started()))
 	})
 }
 
@@ -214,8 +212,7 @@ func TestHugeArgumentsAreRefused(t *testing.T) {
 	_, err := m.Run(t.Context(), me, RunRequest{InterpreterID: strings.Repeat("x", 1<<20)})
 	wantCode(t, err, CodeNotFound, "list")
 	expect(t, len(err.Error()) <= 300, "the id comes back: %d bytes", len(err.Error()))
-	n := len(starter.started())
-	expect(t, n == 0, "%d workers", n)
+	same(t, 0, len(starter.started()))
 }
 
 func TestACutOutputIsKeptWholeHoweverLateItIsSpooled(t *testing.T) {

@@ -154,8 +154,7 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	}
 	mustRun(t, m, RunRequest{Code: code})
 	ran(keptSpools + 1)
-	n := len(s.history.list())
-	expect(t, n == keptSpools, "%d are kept", n)
+	same(t, keptSpools, len(s.history.list()))
 }
 
 // TestOutputThatWasTamperedWith: what code puts in the place of the files of its

@@ -108,8 +108,7 @@ func TestAnIdleEndIsTold(t *testing.T) {
 		got := m.Farewell(me)
 		expect(t, got == farewell && m.Farewell("another") == "", "%q", got)
 		r := run(t, m, "b")
-		got = m.Farewell(me)
-		expect(t, got == "", "%q", got)
+		same(t, "", m.Farewell(me))
 		expect(t, r.Stdout == "b" && strings.Contains(notes(r), "your earlier default interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); this is a new one, without its variables"),
 			"%+v", r)
 		r = run(t, m, "c")

@@ -29,8 +29,7 @@ func TestAnonymousCallersOwnNothing(t *testing.T) {
 	expect(t, err == nil && len(all) == 0, "%+v, %v", all, err)
 	l, err := m.Show(t.Context(), Anonymous, first.InterpreterID)
 	expect(t, err == nil && l.Executions == 2 && !l.Default, "%+v, %v", l, err)
-	text := m.Farewell(Anonymous)
-	expect(t, text == "", "%+v", text)
+	same(t, "", m.Farewell(Anonymous))
 	child, err := m.Branch(t.Context(), Anonymous, first.InterpreterID)
 	must(t, err)
 	wantOut(t, anonymously(t, m, child.ID, "d"), "a c d")
@@ -146,8 +145,7 @@ func TestACallThatFailsLeavesNoSession(t *testing.T) {
 		wantCode(t, errOf(m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)), CodeInvalid)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		n := len(m.sessions)
-		expect(t, n == 0, "%d sessions are left", n)
+		same(t, 0, len(m.sessions))
 	})
 }
 

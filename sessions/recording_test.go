@@ -54,8 +54,7 @@ func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
 	wantCode(t, errOf(s.manager.Run(t.Context(), me, trial("b"))), CodeInvalid, "maximize is true here")
 	s.diary.begin = nil
 	session := s.manager.sessions[s.diary.id("A")]
-	n := len(session.history.list())
-	expect(t, n == 1, "%d executions are remembered", n)
+	same(t, 1, len(session.history.list()))
 	files, err := os.ReadDir(session.outputs)
 	expect(t, err != nil || len(files) <= 0, "it left %v", files)
 	wantRun(t, mustRun(t, s.manager, trial("c")), 2, "a c")

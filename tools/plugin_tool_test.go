@@ -126,6 +126,5 @@ func TestAnonymousCallersHearWhereVariablesAre(t *testing.T) {
 }
 
 func TestNoSessionVariables(t *testing.T) {
-	got := settled(&sessions.Setting{InterpreterID: "7f"})
-	expect(t, got == "Session variables of interpreter 7f: there was nothing to remove. None is set now.", "%+v", got)
+	same(t, "Session variables of interpreter 7f: there was nothing to remove. None is set now.", settled(&sessions.Setting{InterpreterID: "7f"}))
 }

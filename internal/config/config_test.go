@@ -323,7 +323,7 @@ func TestModules(t *testing.T) {
 	}
 	for _, text := range []string{"1a", "a..b", ".a", "a.", "a b", "import a", "a-b", "a;b", "none,a b"} {
 		c, err := try(t, nil, "--preload", text)
-		expect(t, err != nil, "%q gives %q", text, c.Serve.Preload)
+		expect(t, err != nil, "%q gives %+v", text, c)
 	}
 	got := must(t, configFile(t, "preload: none\n"), "--preload", "a", "--preload", "b").Serve.Preload
 	expect(t, slices.Equal(got, []string{"b"}), "the last flag does not win: %q", got)

@@ -64,10 +64,9 @@ func TestFewImagesOfArtifacts(t *testing.T) {
 			r.Artifacts = append(r.Artifacts, sessions.Artifact{Name: "a.png", Kind: "image", URI: "understudy://a", Image: image})
 		}
 	})
-	n := len(exhibits(r))
-	expect(t, n == 1+mostPictures+2, "%d images", n)
+	same(t, 1+mostPictures+2, len(exhibits(r)))
 	answer := box(Options{}).Answer(t.Context(), mcp.CallToolRequest{}, r, Call{})
 	text := answer.Content[0].(mcp.TextContent).Text
-	n = strings.Count(text, "; not shown: "+tooMany)
+	n := strings.Count(text, "; not shown: "+tooMany)
 	expect(t, n == 3, "%d are not shown: %s", n, text)
 }

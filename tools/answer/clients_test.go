@@ -136,6 +136,5 @@ func TestCutBytes(t *testing.T) {
 			expect(t, Size(short) <= max(size, 40) && utf8.RuneCountInString(short) <= 4000, "%.5q in %d bytes: %d bytes", text, size, Size(short))
 		}
 	}
-	got := CutBytes("whole", 100, 100)
-	expect(t, got == "whole", "%q", got)
+	same(t, "whole", CutBytes("whole", 100, 100))
 }

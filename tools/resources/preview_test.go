@@ -24,8 +24,7 @@ func TestPreviewResource(t *testing.T) {
 			listed, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
 			expect(t, err == nil && len(listed.Resources) == 1 && listed.Resources[0].URI == uri.Preview && listed.Resources[0].MIMEType == "text/markdown",
 				"%v: %+v", err, listed)
-			got := readText(t, c, uri.Preview)
-			expect(t, got == uri.AboutPreview+"one", "%q", got)
+			same(t, uri.AboutPreview+"one", readText(t, c, uri.Preview))
 			// Who only watches for changes must not hold up the other resources.
 			_, err = h.resources.previewNow(t.Context())
 			expect(t, err == nil && waited == 1, "%v, waited %d times", err, waited)

@@ -24,8 +24,7 @@ func TestResourcesAreRead(t *testing.T) {
 			_, id := run(t, c, `{"code":"one\ntwo\nfigure f.png pixels"}`)
 			root := uri.OfInterpreter(id)
 			want := "1: one\n[1 of lines 1 to 1 match; 8 bytes in all; read on: " + root + "/executions/1/stdout?from=2&lines=1&match=o]"
-			got := readText(t, c, root+"/executions/1/stdout?match=o&lines=1")
-			expect(t, got == want, "%q", got)
+			same(t, want, readText(t, c, root+"/executions/1/stdout?match=o&lines=1"))
 			contents, err := read(c, root+"/figures/f.png")
 			must(t, err)
 			blob := contents[0].(mcp.BlobResourceContents)
