@@ -416,13 +416,16 @@ func TestAnOlderStateAfterADeathBetweenTwoCalls(t *testing.T) {
 // TestTheFallBackOfAnUndo: neither the state to go back to nor the present one
 // wakes.
 func TestTheFallBackOfAnUndo(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.History = 3 })
-	runs(t, m, "a", "b", "c")
-	list(t, m)
-	f.waking = failsBeyond(1)
-	undoRefused(t, m, CodeStart, "execution 3 could not be undone", "could not be brought back", "the variables are as they were before execution 2; executions 2 and 3 are lost")
-	wantOut(t, run(t, m, "d"), "a d")
+	bubble(t, func(t *testing.T) {
+		s := newStage(t, nil)
+		s.plays("A a", "A b", "A c")
+		list(t, s.manager)
+		s.starter.waking = failsBeyond(1)
+		undoRefused(t, s.manager, CodeStart, "execution 3 could not be undone", "could not be brought back", "the variables are as they were before execution 2; executions 2 and 3 are lost")
+		told := s.diary.told()
+		same(t, "A stands A1", told[len(told)-1])
+		wantOut(t, run(t, s.manager, "d"), "a d")
+	})
 }
 
 func TestAnInterruptThatKillsSaysWhichStateIsBack(t *testing.T) {

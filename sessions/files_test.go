@@ -95,6 +95,7 @@ func TestFilesThatAreNotRead(t *testing.T) {
 }
 
 func TestDirectoriesAreListed(t *testing.T) {
+	t.Parallel()
 	m, id, dir := withFiles(t)
 	listed, err := m.Files(t.Context(), me, id, "")
 	must(t, err)

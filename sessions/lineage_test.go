@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -127,6 +126,7 @@ func (s *stage) plays(steps ...string) {
 func (s *stage) play(step string) {
 	s.Helper()
 	letter, what, _ := strings.Cut(step, " ")
+	what, refused := strings.CutSuffix(what, " refused")
 	id := s.diary.id(letter)
 	var err error
 	switch what {
@@ -136,10 +136,6 @@ func (s *stage) play(step string) {
 		_, err = s.manager.Branch(s.Context(), me, id)
 	case "undo":
 		_, err = s.manager.Undo(s.Context(), me, id)
-	case "undo refused":
-		if _, refused := s.manager.Undo(s.Context(), me, id); refused == nil {
-			err = errors.New("it was undone")
-		}
 	case "restart":
 		_, err = s.manager.Restart(s.Context(), me, id)
 	case "delete":
@@ -147,11 +143,13 @@ func (s *stage) play(step string) {
 	case "dies":
 		list(s.T, s.manager) // the copies are made by then
 		s.workerOf(id).die("killed by SIGKILL")
+	case "hangs":
+		_, err = s.manager.Run(s.Context(), me, RunRequest{Code: "hang", InterpreterID: id, Wait: -1})
 	default:
 		code, reset := strings.CutPrefix(what, "reset ")
 		_, err = s.manager.Run(s.Context(), me, RunRequest{Code: code, InterpreterID: id, Reset: reset})
 	}
-	if err != nil {
+	if (err != nil) != refused {
 		s.Fatalf("%s: %v", step, err)
 	}
 }
@@ -172,7 +170,24 @@ type lineageCase struct {
 	after func(*Options)
 }
 
-var rerunning = func(o *Options) { o.RerunAfterCrash = true }
+func rerunning(o *Options) { o.RerunAfterCrash = true }
+
+func uncopied(o *Options) { o.Starter.(*fakeStarter).forks = false }
+
+func unwaking(o *Options) { o.Starter.(*fakeStarter).waking = failsBeyond(0) }
+
+// dyingOfABranch has the first worker die as it is branched.
+func dyingOfABranch(o *Options) {
+	died := false
+	o.Starter.(*fakeStarter).forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
+		if purpose != ToBranch || died {
+			return nil
+		}
+		died = true
+		w.die("killed by SIGKILL")
+		return w.crash
+	}
+}
 
 var lineages = []lineageCase{
 	{"one after another", []string{"A a", "A raise", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 A3"}, nil},
@@ -214,6 +229,14 @@ var lineages = []lineageCase{
 	{"undo in a branch", []string{"A a", "A branch", "B b", "B undo", "B c"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B2 A1 A1 B2", "B stands A1, of A at A1", "B3 A1 A1 B3"}, nil},
 	{"restart of a branch", []string{"A a", "A branch", "B restart", "B b"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B stands -, of A at A1", "B2 - - B2"}, nil},
 
+	// Where nothing can be copied a crash loses all.
+	{"without copies", []string{"A a", "A b", "A crash", "A c", "A dies", "A d"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}, uncopied},
+	{"a branch whose parent dies under it", []string{"A a", "A threads", "A branch", "B b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}, dyingOfABranch},
+	{"a branch that is not made", []string{"A a", "A branch refused"}, []string{"A1 - - A1"}, unwaking},
+	// What runs leaves its interpreter's last state as it was before, and nothing for the next to follow.
+	{"delete of what runs", []string{"A a", "A hangs", "A delete"}, []string{"A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 A1", "A ended A1"}, nil},
+	{"restart of what runs", []string{"A a", "A hangs", "A restart", "A b"}, []string{"A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 -", "A3 - - A3"}, nil},
+
 	{"delete", []string{"A a", "A b", "A delete"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, nil},
 	{"delete of a fresh branch", []string{"A a", "A branch", "B delete"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B ended A1, of A at A1"}, nil},
 }
@@ -246,64 +269,6 @@ func newStage(t *testing.T, change func(*Options)) *stage {
 	return &stage{t, m, f, d}
 }
 
-// TestLineageWithoutCopies: where nothing can be copied a crash loses all.
-func TestLineageWithoutCopies(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.starter.forks = false
-		s.plays("A a", "A b", "A crash", "A c", "A dies", "A d")
-		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}
-		same(t, want, s.diary.told())
-	})
-}
-
-// TestTheOriginOfABranchWhoseParentDiesUnderIt is the state that came back.
-func TestTheOriginOfABranchWhoseParentDiesUnderIt(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.plays("A a", "A threads")
-		list(t, s.manager)
-		died := false
-		s.starter.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
-			if purpose == ToBranch && !died {
-				died = true
-				w.die("killed by SIGKILL")
-				return w.crash
-			}
-			return nil
-		}
-		s.plays("A branch", "B b")
-		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}
-		same(t, want, s.diary.told())
-	})
-}
-
-func TestAnUndoThatFailsSaysWhichStateIsBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.plays("A a", "A b", "A c")
-		list(t, s.manager)
-		s.starter.waking = failsBeyond(1)
-		s.play("A undo refused")
-		told := s.diary.told()
-		expect(t, told[len(told)-1] == "A stands A1", "%+v", told)
-	})
-}
-
-// TestABranchThatIsNotMadeIsNotTold of, nor is its end.
-func TestABranchThatIsNotMadeIsNotTold(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.play("A a")
-		list(t, s.manager)
-		s.starter.waking = func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }
-		if _, err := s.manager.Branch(t.Context(), me, ""); err == nil {
-			t.Fatal("it was made")
-		}
-		same(t, []string{"A stands -", "A1 - - A1"}, s.diary.told())
-	})
-}
-
 // TestTheEndOfAllIsTold by Close, of sessions of nobody too.
 func TestTheEndOfAllIsTold(t *testing.T) {
 	bubble(t, func(t *testing.T) {
@@ -313,30 +278,6 @@ func TestTheEndOfAllIsTold(t *testing.T) {
 		must(t, errOf(s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID})))
 		s.manager.Close(t.Context())
 		same(t, []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, s.diary.told())
-	})
-}
-
-// TestAnExecutionThatEndsWithItsInterpreterLeavesItsLastState as it was before.
-func TestAnExecutionThatEndsWithItsInterpreterLeavesItsLastState(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.play("A a")
-		must(t, errOf(s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1})))
-		s.play("A delete")
-		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 A1", "A ended A1"}
-		same(t, want, s.diary.told())
-	})
-}
-
-// TestARestartThatStopsWhatRuns leaves nothing behind for the next to follow.
-func TestARestartThatStopsWhatRuns(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.play("A a")
-		must(t, errOf(s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1})))
-		s.plays("A restart", "A b")
-		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 -", "A3 - - A3"}
-		same(t, want, s.diary.told())
 	})
 }
 

@@ -171,6 +171,7 @@ func TestAHandleIsAKey(t *testing.T) {
 
 // TestConversations have a default each, of a client that owns them all.
 func TestConversations(t *testing.T) {
+	t.Parallel()
 	type chatKey struct{}
 	m := surviving(t, remembers(), func(o *Options) {
 		o.MaxSessions = 4
@@ -202,6 +203,7 @@ func TestConversations(t *testing.T) {
 // TestSeventyCalls that each come as a new client never meet the limit, whoever they
 // are, and take nothing from who came back.
 func TestSeventyCalls(t *testing.T) {
+	t.Parallel()
 	for name, client := range map[string]func(i int) Client{
 		"anonymous":    func(int) Client { return Anonymous },
 		"MCP sessions": func(i int) Client { return Client(fmt.Sprint("session:", i)) },
@@ -322,6 +324,7 @@ func TestAFullClientMayUseNobodysSession(t *testing.T) {
 // TestManyClientsNeverMix: each of two hundred, of three kinds, keeps a state of
 // its own while some leave, come back and cancel.
 func TestManyClientsNeverMix(t *testing.T) {
+	t.Parallel()
 	const clients, rounds = 200, 8
 	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.History = 3*clients, 0 })
 	var all sync.WaitGroup

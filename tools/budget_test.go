@@ -32,6 +32,7 @@ func TestResultSize(t *testing.T) {
 
 // TestNoReplyIsTooLong: the other operations' answers, and errors.
 func TestNoReplyIsTooLong(t *testing.T) {
+	t.Parallel()
 	listings := make([]sessions.Listing, 600)
 	variables := make([]sessions.Variable, 600)
 	for i := range listings {

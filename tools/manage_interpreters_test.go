@@ -297,6 +297,7 @@ func TestListTellsOfTheSandbox(t *testing.T) {
 }
 
 func TestUploadArguments(t *testing.T) {
+	t.Parallel()
 	c := connect(t, "tester", working(), Options{MaxUpload: 10})
 	for _, test := range []struct {
 		arguments, want string

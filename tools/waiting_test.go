@@ -81,8 +81,10 @@ func TestNoTokenNoProgress(t *testing.T) {
 // TestProgressArrives: the client gets its own token back, and every
 // notification in order.
 func TestProgressArrives(t *testing.T) {
+	t.Parallel()
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
+			t.Parallel()
 			m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
 				r.Progress(sessions.Progress{Elapsed: time.Second, Limit: time.Hour, LastLine: "step 1"})
 				time.Sleep(progressGap)

@@ -83,6 +83,7 @@ func TestWrongRanges(t *testing.T) {
 
 // TestPagesOfAHugeText reads around in a text of 300 MB, most of it a hole.
 func TestPagesOfAHugeText(t *testing.T) {
+	t.Parallel()
 	file, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestImagesOfArtifacts(t *testing.T) {
+	t.Parallel()
 	large, small := plot(t, 800, 600), plot(t, 100, 80)
 	r := &sessions.Result{InterpreterID: "7f3a", Execution: 1, Figures: inFull(figuresOf(small))}
 	r.Artifacts = []sessions.Artifact{

@@ -103,6 +103,7 @@ func floods(t *testing.T, many int) map[string]*sessions.Result {
 // TestNoMessageIsTooLong: whatever a result holds and the operator chose, an
 // answer travels within the limit, with its closing line and without base64.
 func TestNoMessageIsTooLong(t *testing.T) {
+	t.Parallel()
 	for choice, test := range map[string]struct {
 		options Options
 		many    int

@@ -80,6 +80,7 @@ func box(o Options) *Renderer {
 }
 
 func TestPictures(t *testing.T) {
+	t.Parallel()
 	small, large, noise := plot(t, 100, 80), plot(t, 800, 600), photo(t, 300, 240)
 	for name, test := range map[string]struct {
 		previews [][]byte
@@ -139,6 +140,7 @@ func kindOf(p picture, preview []byte) string {
 }
 
 func TestPicturesKeepTheirShape(t *testing.T) {
+	t.Parallel()
 	wide := plot(t, 1500, 150)
 	pictures := box(Options{}).pictures(500, figuresOf(wide), 900_000, 1)
 	config, err := png.DecodeConfig(bytes.NewReader(pictures[0].data))
@@ -155,6 +157,7 @@ func TestTransparentIsWhite(t *testing.T) {
 
 // TestAnswerStaysWithinBudget: text, record and pictures together.
 func TestAnswerStaysWithinBudget(t *testing.T) {
+	t.Parallel()
 	noise, large, small := photo(t, 240, 200), plot(t, 600, 480), plot(t, 150, 100)
 	const budget = 200_000
 	results := map[string]*sessions.Result{

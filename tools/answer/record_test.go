@@ -113,6 +113,7 @@ func TestTermOutHasTheTraceback(t *testing.T) {
 // TestRecordIsBounded: whatever a result holds, its record stays small, valid
 // and says what it lost.
 func TestRecordIsBounded(t *testing.T) {
+	t.Parallel()
 	schema := recordSchema(t)
 	huge := example(func(r *sessions.Result) {
 		r.Status = sessions.StatusError
