@@ -237,7 +237,7 @@ func TestDeleteOfABranchThatIsBeingMade(t *testing.T) {
 		began := time.Now()
 		m.EndClient(t.Context(), me)
 		err := <-refusals
-		expect(t, err != nil, "%+v", "it was made")
+		expect(t, err != nil, "it was made")
 		wantTook(t, began, 0)
 	})
 }

@@ -215,7 +215,7 @@ func TestUploads(t *testing.T) {
 	secret, err := os.ReadFile(filepath.Join(dir, "..", "secret"))
 	expect(t, err == nil && string(secret) == "secret", "%q %v", secret, err)
 	left, _ := filepath.Glob(filepath.Join(dir, ".upload-*"))
-	expect(t, len(left) <= 0, "left behind: %v", left)
+	expect(t, len(left) == 0, "left behind: %v", left)
 }
 
 func TestUploadMakesTheDefaultSession(t *testing.T) {
@@ -432,7 +432,7 @@ func TestAWallThatTakesLongHoldsUpNobodyElse(t *testing.T) {
 	expect(t, errors.Is(err, context.Canceled), "%+v", err)
 	c.wait = nil
 	run(t, m, "a")
-	expect(t, len(c.released) <= 0, "%q", c.released)
+	expect(t, len(c.released) == 0, "%q", c.released)
 }
 
 func TestAHomeBesideASharedWorkingDirectory(t *testing.T) {

@@ -220,7 +220,7 @@ func TestRangesThatAreRefused(t *testing.T) {
 		wantCode(t, rangeError(refused), code, "from is")
 	}
 	err := io.ErrUnexpectedEOF
-	expect(t, errors.Is(rangeError(err), err), "%+v", "another error has changed")
+	expect(t, errors.Is(rangeError(err), err), "another error has changed")
 }
 
 func TestWeighsWhatItKeeps(t *testing.T) {

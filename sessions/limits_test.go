@@ -129,7 +129,7 @@ func TestTheLastEndingsAreRemembered(t *testing.T) {
 	_, ok := e.forgetDefault(defaultKey{client: me})
 	expect(t, ok && len(e) == keptEndings, "%d kept", len(e))
 	_, ok = e.forgetDefault(defaultKey{client: me})
-	expect(t, !ok, "%+v", "told twice")
+	expect(t, !ok, "told twice")
 }
 
 // TestAnEndingFindsNobodyInTheQueue races the reaper with calls: each call runs

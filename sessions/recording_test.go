@@ -56,7 +56,7 @@ func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
 	session := s.manager.sessions[s.diary.id("A")]
 	same(t, 1, len(session.history.list()))
 	files, err := os.ReadDir(session.outputs)
-	expect(t, err != nil || len(files) <= 0, "it left %v", files)
+	expect(t, err != nil || len(files) == 0, "it left %v", files)
 	wantRun(t, mustRun(t, s.manager, trial("c")), 2, "a c")
 }
 
@@ -173,7 +173,7 @@ func TestAnAnnouncedTrialThatDoesNotRun(t *testing.T) {
 				<-began
 				c.act(s, cancel, release)
 				err := <-failed
-				expect(t, err != nil, "%+v", "it ran")
+				expect(t, err != nil, "it ran")
 				synctest.Wait()
 				want := append([]string{"A stands -", "A1 - - A1", "A2 begins A1 A1"}, c.want...)
 				same(t, want, s.diary.told())

@@ -99,7 +99,7 @@ func TestPluginsChange(t *testing.T) {
 	expect(t, strings.Contains(text(t, answer), "half written"), "%+v", text(t, answer))
 	same(t, []string{"manage_interpreters", "waiter"}, toolNames(t, c))
 	n = <-notifications
-	expect(t, n.Method == mcp.MethodNotificationToolsListChanged && len(notifications) <= 0, "%+v %+v", n.Method, "and more")
+	expect(t, n.Method == mcp.MethodNotificationToolsListChanged && len(notifications) == 0, "%+v %+v", n.Method, "and more")
 }
 
 // TestNoPlugins: the server serves, and says so to model and operator.

@@ -44,7 +44,7 @@ func TestWhatAModeDoesNotHave(t *testing.T) {
 				expect(t, strings.Contains(got, "run_shell_command") && !strings.Contains(got, "run_python_code"), "%s: %s", operation, got)
 			}
 			prompts, err := c.ListPrompts(t.Context(), mcp.ListPromptsRequest{})
-			expect(t, err != nil || len(prompts.Prompts) <= 0, "prompts about Python: %v", prompts.Prompts)
+			expect(t, err != nil || len(prompts.Prompts) == 0, "prompts about Python: %v", prompts.Prompts)
 		})
 	}
 }

@@ -103,7 +103,7 @@ func TestReadinessEnds(t *testing.T) {
 	reason := <-answered
 	expect(t, reason == stopReason, "it is %q", reason)
 	reason, err := r.verdict(t.Context())
-	expect(t, reason == stopReason && err == nil && len(starter.asked) <= 0, "%q %v", reason, err)
+	expect(t, reason == stopReason && err == nil && len(starter.asked) == 0, "%q %v", reason, err)
 }
 
 // TestReadinessWithAPolicy: interpreters are of no use when no code can be checked.

@@ -43,7 +43,7 @@ func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
 	expect(t, errors.Is(err, fs.ErrNotExist), "%+v", err)
 	must(t, lives.close())
 	left, err := os.ReadDir(filepath.Join(data, runsName))
-	expect(t, err == nil && len(left) <= 0, "%v %v", left, err)
+	expect(t, err == nil && len(left) == 0, "%v %v", left, err)
 }
 
 // TestServersThatStartAtOnce make directories while others look for leftovers: each
@@ -96,10 +96,10 @@ func TestADirectoryThatWasRemovedIsMadeAnew(t *testing.T) {
 	}
 	removeLeftovers(filepath.Join(data, runsName), log)
 	_, err = os.Lstat(run.lock.Path())
-	expect(t, err == nil, "%+v %+v", "taken for a dead server's: ", err)
+	expect(t, err == nil, "taken for a dead server's: %v", err)
 	must(t, run.close())
 	left, err := os.ReadDir(filepath.Join(data, runsName))
-	expect(t, err == nil && len(left) <= 0, "%v %v", left, err)
+	expect(t, err == nil && len(left) == 0, "%v %v", left, err)
 }
 
 // TestKeptDirectoriesOfAServerThatDied: what it could not take back when it was killed

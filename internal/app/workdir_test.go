@@ -38,7 +38,7 @@ func TestWorkingDirectory(t *testing.T) {
 		})
 	}
 	_, err := os.Stat(mine)
-	expect(t, err != nil, "%+v", "it was made before anybody works there")
+	expect(t, err != nil, "it was made before anybody works there")
 }
 
 // Where the server finds no directory of its user's alone, it works in the data directory.
@@ -164,11 +164,11 @@ func TestKeptFiles(t *testing.T) {
 	must(t, os.Chtimes(filepath.Join(all, "long"), then, then))
 	must(t, s.sweep(t.Context(), all))
 	_, err = os.Lstat(filepath.Join(all, "long"))
-	expect(t, err != nil, "%+v", "a run that was found dead a day ago stays")
+	expect(t, err != nil, "a run that was found dead a day ago stays")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	err = s.sweep(ended, all)
-	expect(t, err != nil, "%+v", "it goes on when the server has ended")
+	expect(t, err != nil, "it goes on when the server has ended")
 	must(t, k.close())
 	must(t, errOf(os.Lstat(filepath.Join(live, "one", "figures", "a.png"))))
 }

@@ -85,11 +85,11 @@ func TestStoppedPreparation(t *testing.T) {
 	p.begin()
 	p.work.stop()
 	err := p.use(t.Context())
-	expect(t, err != nil, "%+v", "an interpreter started in a workspace that is not prepared")
+	expect(t, err != nil, "an interpreter started in a workspace that is not prepared")
 	must(t, p.close())
 	left, err := os.ReadDir(filepath.Join(c.DataDir, "workspaces"))
 	expect(t, err == nil && len(left) == 0, "left: %v, %v", left, err)
-	expect(t, log.Len() <= 0, "who asked for it is told of an error: %s", &log)
+	expect(t, log.Len() == 0, "who asked for it is told of an error: %s", &log)
 }
 
 // TestBrokenDataLeavesNoWorkspace refuses before a server begins.

@@ -204,7 +204,7 @@ func TestDoctorKillsAWorkerThatHangs(t *testing.T) {
 	go func() { done <- (&findings{}).tryWorker(ctx, started, nil) }()
 	cancel()
 	err := <-done
-	expect(t, err != nil, "%+v", "a worker that hangs passed")
+	expect(t, err != nil, "a worker that hangs passed")
 }
 
 // In a project the doctor says where interpreters work, which Python they run and what was

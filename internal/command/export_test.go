@@ -55,7 +55,7 @@ func TestExport(t *testing.T) {
 	c.Export.File = filepath.Join(t.TempDir(), "file")
 	must(t, Export(t.Context(), c, &nothing))
 	written, err := os.ReadFile(c.Export.File)
-	expect(t, err == nil && bytes.Equal(written, out.Bytes()) && nothing.Len() <= 0, "%v: %d bytes instead of %d, %q", err, len(written), out.Len(), nothing.String())
+	expect(t, err == nil && bytes.Equal(written, out.Bytes()) && nothing.Len() == 0, "%v: %d bytes instead of %d, %q", err, len(written), out.Len(), nothing.String())
 }
 
 func TestExportSaysWhatIsWrong(t *testing.T) {
@@ -75,6 +75,6 @@ func TestExportSaysWhatIsWrong(t *testing.T) {
 		c.Journal = test.journal
 		var out bytes.Buffer
 		err := Export(t.Context(), c, &out)
-		expect(t, err != nil && strings.Contains(err.Error(), test.want) && out.Len() <= 0, "%s: %v, %q", name, err, out.String())
+		expect(t, err != nil && strings.Contains(err.Error(), test.want) && out.Len() == 0, "%s: %v, %q", name, err, out.String())
 	}
 }

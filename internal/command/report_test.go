@@ -124,5 +124,5 @@ func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 func TestReportSaysThatItCannotSay(t *testing.T) {
 	err := Report(t.Context(), recordTrials(t), full{})
-	expect(t, err != nil, "%+v", "what can't be written is no error")
+	expect(t, err != nil, "what can't be written is no error")
 }

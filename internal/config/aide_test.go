@@ -1,8 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -60,10 +58,7 @@ func TestAIDEsFile(t *testing.T) {
 
 // TestAIDEsTask: a file is stronger than a goal; who sets no task is not taken for AIDE.
 func TestAIDEsTask(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "task.md")
-	if err := os.WriteFile(file, []byte("From a file."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := fileWith(t, "task.md", "From a file.")
 	c := must(t, configFile(t, "goal: g\neval: e\ntrials: true\ndesc_file: "+file))
 	expect(t, c.Serve.Task == "From a file." && slices.Equal(c.Ignored, []string{"goal (desc_file is the task)", "eval (desc_file is the task)"}),
 		"%q, ignored %q", c.Serve.Task, c.Ignored)

@@ -52,19 +52,48 @@ func expect(t *testing.T, found bool, instead string, args ...any) {
 	}
 }
 
+// fileWith is a file of its own with this text.
+func fileWith(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // configFile writes a file and returns the environment that names it.
 func configFile(t *testing.T, text string) map[string]string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return map[string]string{"UNDERSTUDY_CONFIG": path}
+	return map[string]string{"UNDERSTUDY_CONFIG": fileWith(t, "config.yaml", text)}
 }
 
-func TestDefaultDataDirectory(t *testing.T) {
-	config := must(t, nil)
-	expect(t, config.Command == "serve" && filepath.Base(config.DataDir) == "understudy", "%q in %q", config.Command, config.DataDir)
+// TestSettingsArrive from wherever they come.
+func TestSettingsArrive(t *testing.T) {
+	several := configFile(t, "data:\n  - a,b.csv\n  - /c.csv\n") // as a server writes it into an experiment's config.yaml
+	empty := configFile(t, "timeout: 2s\n")
+	empty["UNDERSTUDY_TIMEOUT"] = ""
+	usual := fileWith(t, "understudy/config.yaml", "python: /opt/py\n")
+	for name, test := range map[string]struct {
+		env  map[string]string
+		args []string
+		got  func(c *Config) any
+		want any
+	}{
+		"the usual command":                 {nil, nil, func(c *Config) any { return c.Command + " in " + filepath.Base(c.DataDir) }, "serve in understudy"},
+		"the file at its usual place":       {map[string]string{"XDG_CONFIG_HOME": filepath.Dir(filepath.Dir(usual))}, []string{"doctor"}, func(c *Config) any { return c.Python }, "/opt/py"},
+		"the flag over its variable":        {configFile(t, "history: 1\n"), []string{"--config", fileWith(t, "two.yaml", "history: 2\n")}, func(c *Config) any { return c.Serve.History }, 2},
+		"an empty variable is none":         {empty, nil, func(c *Config) any { return c.Serve.Timeout }, 2 * time.Second},
+		"several lines of code":             {configFile(t, "init-code: |\n  import math\n  x = 1\nkeep-workdirs: yes\n"), nil, func(c *Config) any { return []any{c.Serve.InitCode, c.Serve.KeepWorkdirs} }, []any{"import math\nx = 1\n", true}},
+		"code":                              {nil, []string{"--init-code", "y = 2"}, func(c *Config) any { return c.Serve.InitCode }, "y = 2"},
+		"code from a file":                  {nil, []string{"--init-code", "@" + fileWith(t, "init.py", "x = 1\n")}, func(c *Config) any { return c.Serve.InitCode }, "x = 1\n"},
+		"several data":                      {several, nil, func(c *Config) any { return c.Serve.Data }, []string{filepath.Join(filepath.Dir(several["UNDERSTUDY_CONFIG"]), "a,b.csv"), "/c.csv"}},
+		"the arguments of what it installs": {nil, []string{"install", "--client", "codex", "--", "--timeout", "10m"}, func(c *Config) any { return c.Install.Args }, []string{"--timeout", "10m"}},
+	} {
+		if diff := cmp.Diff(test.want, test.got(must(t, test.env, test.args...))); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
 }
 
 func TestServeIsTheDefaultCommand(t *testing.T) {
@@ -86,19 +115,6 @@ func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 	expect(t, s.Grace == 5*time.Second, "default: grace is %v", s.Grace)
 }
 
-func TestTheFileAtItsDefaultPlace(t *testing.T) {
-	xdg := t.TempDir()
-	if err := os.Mkdir(filepath.Join(xdg, "understudy"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(xdg, "understudy", "config.yaml")
-	if err := os.WriteFile(path, []byte("python: /opt/py\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	config := must(t, map[string]string{"XDG_CONFIG_HOME": xdg}, "doctor")
-	expect(t, config.Python == "/opt/py", "python is %q", config.Python)
-}
-
 // TestARelativePlaceIsNone: the file at its usual place counts, and is not passed over.
 func TestARelativePlaceIsNone(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
@@ -108,12 +124,6 @@ func TestARelativePlaceIsNone(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	file, err := defaultFile()
 	expect(t, err == nil && file == filepath.Join(os.Getenv("HOME"), ".config", "understudy", "config.yaml"), "%+v %+v", file, err)
-}
-
-func TestConfigFlagOverItsVariable(t *testing.T) {
-	one, two := configFile(t, "history: 1\n"), configFile(t, "history: 2\n")
-	config := must(t, one, "--config", two["UNDERSTUDY_CONFIG"])
-	expect(t, config.Serve.History == 2, "history is %d", config.Serve.History)
 }
 
 func TestFileOfEveryKind(t *testing.T) {
@@ -129,16 +139,9 @@ func TestFileOfEveryKind(t *testing.T) {
 		"alias":         {"history: &n 3\nmax-sessions: *n\n", 3},
 		"crlf":          {"history: 3\r\n", 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			got := must(t, configFile(t, test.text)).Serve.History
-			expect(t, got == test.history, "history is %d, not %d", got, test.history)
-		})
+		got := must(t, configFile(t, test.text)).Serve.History
+		expect(t, got == test.history, "%s: history is %d, not %d", name, got, test.history)
 	}
-}
-
-func TestMultilineCodeInTheFile(t *testing.T) {
-	config := must(t, configFile(t, "init-code: |\n  import math\n  x = 1\nkeep-workdirs: yes\n"))
-	expect(t, config.Serve.InitCode == "import math\nx = 1\n" && config.Serve.KeepWorkdirs, "got %+v", config.Serve)
 }
 
 // TestPathsInTheFileAreRelativeToIt, whatever they are part of; names and values that are
@@ -176,14 +179,6 @@ sandbox: standard
 		[]string{"old=" + filepath.Join(dir, "bin", "python3.10"), "new=python3.13"}, "last"}
 	diff := cmp.Diff(want, got)
 	expect(t, diff == "", "%+v", diff)
-}
-
-// TestSeveralData: what a server writes into an experiment's config.yaml is read again.
-func TestSeveralData(t *testing.T) {
-	env := configFile(t, "data:\n  - a,b.csv\n  - /c.csv\n")
-	want := []string{filepath.Join(filepath.Dir(env["UNDERSTUDY_CONFIG"]), "a,b.csv"), "/c.csv"}
-	got := must(t, env).Serve.Data
-	expect(t, slices.Equal(got, want), "%q, want %q", got, want)
 }
 
 func TestNoTimeLimit(t *testing.T) {
@@ -249,6 +244,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"no such default":   {args: []string{"--default-interpreter", "mine"}, want: []string{"--default-interpreter", "none"}},
 		"when full":         {args: []string{"--when-full", "wait"}, want: []string{"--when-full", "end-oldest"}},
 		"unknown flag":      {args: []string{"--timout", "1"}, want: []string{"--timout", "--timeout"}},
+		"no client":         {args: []string{"install"}, want: []string{"--client"}},
 		"unknown command":   {args: []string{"setpu"}, want: []string{"setpu"}},
 		"absent file":       {args: []string{"--config", "/nowhere/x.yaml"}, want: []string{"/nowhere/x.yaml"}},
 		"absent code":       {args: []string{"--init-code", "@/nowhere/x.py"}, want: []string{"--init-code", "/nowhere/x.py"}},
@@ -274,19 +270,12 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 	}
 }
 
-func TestEmptyVariableIsAbsent(t *testing.T) {
-	env := configFile(t, "timeout: 2s\n")
-	env["UNDERSTUDY_TIMEOUT"] = ""
-	got := must(t, env).Serve.Timeout
-	expect(t, got == 2*time.Second, "timeout is %v", got)
-}
-
 func TestABrokenFileDoesNotStopVersion(t *testing.T) {
 	env := configFile(t, "timout: 1\n")
 	got := must(t, env, "version").Command
 	expect(t, got == "version", "command is %q", got)
 	_, err := try(t, env, "doctor")
-	expect(t, err != nil, "%+v", "doctor took a broken file")
+	expect(t, err != nil, "doctor took a broken file")
 }
 
 func TestDurations(t *testing.T) {
@@ -301,17 +290,6 @@ func TestDurations(t *testing.T) {
 		got, err := parseDuration(text)
 		expect(t, err != nil, "%q gives %v", text, got)
 	}
-}
-
-func TestInitCodeFromAFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "init.py")
-	if err := os.WriteFile(path, []byte("x = 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got := must(t, nil, "--init-code", "@"+path).Serve.InitCode
-	expect(t, got == "x = 1\n", "got %q", got)
-	got = must(t, nil, "--init-code", "y = 2").Serve.InitCode
-	expect(t, got == "y = 2", "got %q", got)
 }
 
 func TestModules(t *testing.T) {
@@ -342,14 +320,6 @@ func TestStartDependsOnTheSystem(t *testing.T) {
 	}
 	got := must(t, nil, "--start", "spawn").Serve.Start
 	expect(t, got == "spawn", "%+v", got)
-}
-
-func TestInstallArguments(t *testing.T) {
-	config := must(t, nil, "install", "--client", "codex", "--", "--timeout", "10m")
-	diff := cmp.Diff([]string{"--timeout", "10m"}, config.Install.Args)
-	expect(t, diff == "", "%+v", diff)
-	_, err := try(t, nil, "install")
-	expect(t, err != nil && strings.Contains(err.Error(), "--client"), "install without --client: %v", err)
 }
 
 // TestPluginsAreASettingOfTheirCommandsToo: what serve reads from the environment

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -26,16 +25,13 @@ func TestPolicySettings(t *testing.T) {
 }
 
 func TestPolicyCheckArguments(t *testing.T) {
-	code := filepath.Join(t.TempDir(), "a.py")
-	if err := os.WriteFile(code, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	code := fileWith(t, "a.py", "")
 	c := must(t, nil, "policy", "check", "defaults", code, "--principal", "ci")
 	got := c.Policy.Check
 	expect(t, c.Command == "policy check" && got.File == PolicyDefaults && slices.Equal(got.Code, []string{code}) && got.Principal == "ci" && c.DataDir != "",
 		"%q %+v", c.Command, got)
 	_, err := try(t, nil, "policy", "check", "defaults", code+"x")
-	expect(t, err != nil, "%+v", "a file that is not there was taken")
+	expect(t, err != nil, "a file that is not there was taken")
 }
 
 // TestDoctorKnowsTheServersSettings: it tries what serve would do.
@@ -45,7 +41,7 @@ func TestDoctorKnowsTheServersSettings(t *testing.T) {
 	s := must(t, map[string]string{"UNDERSTUDY_HISTORY": "7"}, "doctor", "--config", path).Serve
 	expect(t, s.Start == "spawn" && s.Policy == PolicyDefaults && s.History == 7, "%+v", s)
 	_, err := try(t, map[string]string{"UNDERSTUDY_HISTORY": "-7"}, "doctor")
-	expect(t, err != nil, "%+v", "doctor took what serve refuses")
+	expect(t, err != nil, "doctor took what serve refuses")
 }
 
 // TestListsInTheFile: lists and mappings may be written as YAML has them.

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -17,10 +15,7 @@ func TestYAML(t *testing.T) {
 	}
 	expect(t, !strings.Contains(text, "sk-12345") && strings.Contains(text, "TOKEN: '[session variable]'") && strings.Contains(text, "login('[session variable]')"),
 		"secrets:\n%s", text)
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := fileWith(t, "config.yaml", text)
 	again := must(t, nil, "--config", file)
 	expect(t, again.Serve.Timeout == c.Serve.Timeout && again.Serve.OutputLimit == 2_000_000 && again.JournalPath() == "/j.db" && len(again.Serve.Preload) == 2,
 		"read again: %+v", again.Serve)

@@ -78,7 +78,7 @@ func TestWrongRanges(t *testing.T) {
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := readPage(gone, "x", Range{Match: "x"})
-	expect(t, err != nil, "%+v", "searched for a caller that has left")
+	expect(t, err != nil, "searched for a caller that has left")
 }
 
 // TestPagesOfAHugeText reads around in a text of 300 MB, most of it a hole.

@@ -203,7 +203,7 @@ func TestTranscriptTellsOfSoManyFigures(t *testing.T) {
 	expect(t, len(x.Figures)+len(x.Artifacts) == maxShown && slices.ContainsFunc(x.Notes, func(note string) bool { return strings.HasPrefix(note, "1010 more figures or artifacts") }),
 		"%d figures, %d artifacts, %q", len(x.Figures), len(x.Artifacts), x.Notes)
 	x = tr.Take()
-	expect(t, len(x.Notes) <= 0, "told twice: %q", x.Notes)
+	expect(t, len(x.Notes) == 0, "told twice: %q", x.Notes)
 }
 
 // TestPreviewsGiveRoomWhenTaken: a long run shows figures in every answer.
@@ -213,7 +213,7 @@ func TestPreviewsGiveRoomWhenTaken(t *testing.T) {
 		tr.Figure(Figure{Path: "large", Preview: make([]byte, MaxImages)})
 		tr.Figure(Figure{Path: "over", Preview: []byte{1}})
 		x := tr.Take()
-		expect(t, len(x.Figures) == 2 && len(x.Figures[0].Preview) != 0 && len(x.Figures[1].Preview) <= 0,
+		expect(t, len(x.Figures) == 2 && len(x.Figures[0].Preview) != 0 && len(x.Figures[1].Preview) == 0,
 			"%d figures, previews of %d and %d bytes", len(x.Figures), len(x.Figures[0].Preview), len(x.Figures[1].Preview))
 	}
 }
