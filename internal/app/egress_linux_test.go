@@ -18,12 +18,7 @@ func TestTheWayOut(t *testing.T) {
 	t.Cleanup(site.Close)
 	_, port, err := net.SplitHostPort(site.Listener.Addr().String())
 	must(t, err)
-	a, err := Open(serveConfig(t, "--transport", "http", "--sandbox", "standard", "--start", "spawn", "--no-journal", "--allow-net", "localhost:"+port), quiet())
-	must(t, err)
-	defer func() {
-		err := a.Close()
-		expect(t, err == nil, "%+v", err)
-	}()
+	a := opened(t, "--start", "spawn", "--allow-net", "localhost:"+port)
 	r, err := a.manager.Run(t.Context(), "ann", sessions.RunRequest{Code: strings.ReplaceAll(`
 import os, socket, urllib.request
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = ""

@@ -22,6 +22,15 @@ func configOf(t *testing.T, args ...string) *config.Config {
 	return c
 }
 
+// opened is a server whose sessions are behind the wall.
+func opened(t *testing.T, args ...string) *App {
+	t.Helper()
+	a, err := Open(serveConfig(t, append([]string{"--transport", "http", "--sandbox", "standard", "--no-journal"}, args...)...), quiet())
+	must(t, err)
+	t.Cleanup(func() { must(t, a.Close()) })
+	return a
+}
+
 // atHome gives the test a home and a current directory of its own.
 func atHome(t *testing.T) string {
 	t.Helper()

@@ -106,13 +106,7 @@ func TestSeveralPythonsBehindTheWall(t *testing.T) {
 	needsLinux(t)
 	other := filepath.Join(t.TempDir(), "other")
 	makeVenv(t, other)
-	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--no-journal", "--pythons", "other="+filepath.Join(other, "bin", "python"))
-	a, err := Open(c, quiet())
-	must(t, err)
-	defer func() {
-		err := a.Close()
-		expect(t, err == nil, "%+v", err)
-	}()
+	a := opened(t, "--pythons", "other="+filepath.Join(other, "bin", "python"))
 	users := map[string]string{}
 	for _, name := range []string{"other", "", "other"} {
 		made, err := a.manager.Create(t.Context(), "me", sessions.CreateRequest{Python: name})

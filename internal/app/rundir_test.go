@@ -16,16 +16,27 @@ import (
 	"understudy/internal/sandbox"
 )
 
+// unconfined are the settings of a server without a sandbox.
+func unconfined(t *testing.T) *config.Config {
+	c := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}
+	c.Serve.Sandbox = config.SandboxOff
+	return c
+}
+
+func wantEmpty(t *testing.T, dir string) {
+	t.Helper()
+	left, err := os.ReadDir(dir)
+	expect(t, err == nil && len(left) == 0, "%s holds %v, %v", dir, left, err)
+}
+
 // TestTheFilesOfAServerThatDiedAreRemoved has one that left sessions' directories in
 // each other, and one that lives.
 func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
-	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
-	c.Serve.Sandbox = config.SandboxOff
-	data := c.DataDir
+	c, log := unconfined(t), quiet()
+	runs := filepath.Join(c.DataDir, runsName)
 	died, err := newRunDir(c, runsName, newRunName)
-	must(t, err)
-	lives, err := newRunDir(c, runsName, newRunName)
-	must(t, err)
+	lives, err2 := newRunDir(c, runsName, newRunName)
+	must(t, errors.Join(err, err2))
 	must(t, died.lock.Unlock())
 	root, err := os.OpenRoot(died.dir)
 	must(t, err)
@@ -38,21 +49,19 @@ func TestTheFilesOfAServerThatDiedAreRemoved(t *testing.T) {
 		_ = inner.Close()
 	}
 	_ = root.Close()
-	removeLeftovers(filepath.Join(data, runsName), log)
+	removeLeftovers(runs, log)
 	_, err = os.Lstat(died.dir)
 	expect(t, errors.Is(err, fs.ErrNotExist), "%+v", err)
 	must(t, lives.close())
-	left, err := os.ReadDir(filepath.Join(data, runsName))
-	expect(t, err == nil && len(left) == 0, "%v %v", left, err)
+	wantEmpty(t, runs)
 }
 
 // TestServersThatStartAtOnce make directories while others look for leftovers: each
 // has its own, with a lock that is there and held.
 func TestServersThatStartAtOnce(t *testing.T) {
-	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
-	c.Serve.Sandbox = config.SandboxOff
-	data := c.DataDir
-	kept := filepath.Join(data, keptName)
+	c, log := unconfined(t), quiet()
+	runs := filepath.Join(c.DataDir, runsName)
+	kept := filepath.Join(c.DataDir, keptName)
 	must(t, os.MkdirAll(kept, 0o700))
 	lives := func(lock *flock.Flock) bool {
 		_, err := os.Lstat(lock.Path())
@@ -63,7 +72,7 @@ func TestServersThatStartAtOnce(t *testing.T) {
 	for range 8 {
 		servers.Go(func() {
 			for range 30 {
-				removeLeftovers(filepath.Join(data, runsName), log)
+				removeLeftovers(runs, log)
 				run, err := newRunDir(c, runsName, newRunName)
 				if err != nil {
 					t.Error(err)
@@ -86,20 +95,18 @@ func TestServersThatStartAtOnce(t *testing.T) {
 
 // TestADirectoryThatWasRemovedIsMadeAnew, with a lock that other servers see.
 func TestADirectoryThatWasRemovedIsMadeAnew(t *testing.T) {
-	c, log := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}, quiet()
-	c.Serve.Sandbox = config.SandboxOff
-	data := c.DataDir
+	c, log := unconfined(t), quiet()
+	runs := filepath.Join(c.DataDir, runsName)
 	run, err := newRunDir(c, runsName, newRunName)
 	must(t, err)
 	for range 2 { // a second time with nothing to do
-		must(t, errors.Join(os.RemoveAll(filepath.Join(data, runsName)), run.remake(), run.remake()))
+		must(t, errors.Join(os.RemoveAll(runs), run.remake(), run.remake()))
 	}
-	removeLeftovers(filepath.Join(data, runsName), log)
+	removeLeftovers(runs, log)
 	_, err = os.Lstat(run.lock.Path())
 	expect(t, err == nil, "taken for a dead server's: %v", err)
 	must(t, run.close())
-	left, err := os.ReadDir(filepath.Join(data, runsName))
-	expect(t, err == nil && len(left) == 0, "%v %v", left, err)
+	wantEmpty(t, runs)
 }
 
 // TestKeptDirectoriesOfAServerThatDied: what it could not take back when it was killed

@@ -87,8 +87,7 @@ func TestStoppedPreparation(t *testing.T) {
 	err := p.use(t.Context())
 	expect(t, err != nil, "an interpreter started in a workspace that is not prepared")
 	must(t, p.close())
-	left, err := os.ReadDir(filepath.Join(c.DataDir, "workspaces"))
-	expect(t, err == nil && len(left) == 0, "left: %v, %v", left, err)
+	wantEmpty(t, filepath.Join(c.DataDir, "workspaces"))
 	expect(t, log.Len() == 0, "who asked for it is told of an error: %s", &log)
 }
 
@@ -98,8 +97,7 @@ func TestBrokenDataLeavesNoWorkspace(t *testing.T) {
 	c.Serve.Data = append(c.Serve.Data, filepath.Join(t.TempDir(), "missing"))
 	_, err := openWorkspace(c, "run1", slog.New(slog.DiscardHandler))
 	expect(t, err != nil && strings.Contains(err.Error(), "does not exist"), "%+v", err)
-	left, err := os.ReadDir(filepath.Join(c.DataDir, "workspaces"))
-	expect(t, err == nil && len(left) == 0, "left: %v, %v", left, err)
+	wantEmpty(t, filepath.Join(c.DataDir, "workspaces"))
 }
 
 func TestSoFar(t *testing.T) {
