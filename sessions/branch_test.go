@@ -130,21 +130,6 @@ func TestADeathThatABranchFinds(t *testing.T) {
 	wantState(t, runIn(t, m, parent, "b"), "restored", true)
 }
 
-func TestWithoutForksThereIsNoBranch(t *testing.T) {
-	f := remembers()
-	f.forks = false
-	m := surviving(t, f, nil)
-	run(t, m, "a")
-	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeInvalid, `operation "branch" is not possible here: fakes can't be copied`, "create")
-}
-
-func TestABranchCountsAsASession(t *testing.T) {
-	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 1; o.EndOldest = true })
-	run(t, m, "a")
-	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeLimit, "limit of 1")
-	wantOut(t, run(t, m, "b"), "a b")
-}
-
 func TestABranchOfASharedDirectoryCopiesNothing(t *testing.T) {
 	shared := t.TempDir()
 	m := surviving(t, remembers(), func(o *Options) { o.Workdir = shared })

@@ -177,6 +177,8 @@ func TestWithoutForksNothingIsPromised(t *testing.T) {
 	expect(t, len(r.Notes) == 0, "notes for every call: %q", r.Notes)
 	l := list(t, m)[0]
 	expect(t, !l.Recoverable && l.Obstacle == f.ForkObstacle(), "%+v", l)
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeInvalid, `operation "branch" is not possible here: fakes can't be copied`, "create")
+	undoRefused(t, m, CodeInvalid, `"undo" is not possible here: fakes can't be copied; assign the earlier values`)
 	r = run(t, m, "crash")
 	wantState(t, r, "lost", false)
 	wantNotes(t, r, "could not be brought back: fakes can't be copied")

@@ -370,22 +370,11 @@ func TestCopiesAreTold(t *testing.T) {
 
 // TestTheSecondTryIsTold: what runs code once more after a crash finds the same.
 func TestTheSecondTryIsTold(t *testing.T) {
-	plugins := &shelf{}
+	f, plugins := remembers(), &shelf{}
 	plugins.put("a")
-	crashed := false
-	starter := workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
-		if !crashed {
-			crashed = true
-			w.die("boom")
-			return Outcome{}, w.crash
-		}
-		return Outcome{OK: true}, nil
-	})
-	m := newTestManager(t, starter, func(o *Options) { o.Equipper, o.RerunAfterCrash = plugins, true })
-	if r := mustRun(t, m, RunRequest{Code: "1"}); r.Status != StatusOK {
-		t.Fatalf("%+v", r)
-	}
-	wantTold(t, starter.started()[1], "a map[]")
+	m := surviving(t, f, func(o *Options) { o.Equipper, o.RerunAfterCrash = plugins, true })
+	same(t, StatusOK, run(t, m, "crash once").Status)
+	wantTold(t, f.started()[1], "a map[]")
 }
 
 func TestSetVariables(t *testing.T) {
@@ -427,10 +416,7 @@ func TestSetVariablesRefuses(t *testing.T) {
 	s := setVariables(t, m, "", map[string]*string{"more": text("x"), "0": nil})
 	expect(t, len(s.Names) == mostSessionVariables, "%d names", len(s.Names))
 	wantCode(t, errOf(m.SetVariables(t.Context(), other, id, map[string]*string{"a": nil})), CodeNotFound)
-	_, err := m.SetVariables(t.Context(), Anonymous, "", map[string]*string{"a": text("b")})
-	if err != nil {
-		t.Error(err)
-	}
+	must(t, errOf(m.SetVariables(t.Context(), Anonymous, "", map[string]*string{"a": text("b")})))
 }
 
 func TestCheckSessionVariables(t *testing.T) {

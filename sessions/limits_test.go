@@ -30,15 +30,6 @@ func TestALimitForEachClient(t *testing.T) {
 	must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
 }
 
-func TestALimitThatOthersReached(t *testing.T) {
-	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
-	theirs, err := m.Create(t.Context(), other, CreateRequest{})
-	must(t, err)
-	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "limit of 1", "other clients", "later")
-	all, _ := m.List(t.Context(), other)
-	expect(t, slices.Equal(ids(all), []string{theirs.ID}), "%+v", all)
-}
-
 func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
 	for name, limit := range map[string]func(*Options){
 		"in all":          func(o *Options) { o.MaxSessions = 3 },
@@ -67,6 +58,10 @@ func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
 func TestNoSessionInUseMakesRoom(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
+		run(t, m, "a")
+		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeLimit, "limit of 1") // its parent is in use
+		wantOut(t, run(t, m, "b"), "a b")
+		wantCode(t, errOf(m.Create(t.Context(), other, CreateRequest{})), CodeLimit, "limit of 1", "other clients", "later")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "limit of 1")
 		l := list(t, m)
@@ -252,17 +247,24 @@ func TestNamesAreShortWhereTheyAreNoKeys(t *testing.T) {
 
 func TestSameNameOfTwoClientsIsTwoSessions(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
+	create(t, m, anna, "analysis")
+	for id := range m.sessions {
+		for _, given := range []string{"analysis", id} {
+			for _, stranger := range []Client{bert, me, Anonymous} {
+				err := errOf(m.Run(t.Context(), stranger, RunRequest{InterpreterID: given, Code: "x"}))
+				expect(t, CodeOf(err) == CodeNotFound, "%q reached anna's session by %q: %v", stranger, given, err)
+			}
+		}
+	}
+	create(t, m, bert, "analysis")
 	for _, client := range []Client{anna, bert} {
-		create(t, m, client, "analysis")
-		result := runAs(t, m, client, RunRequest{InterpreterID: "analysis", Code: "x = 1"})
-		expect(t, result.InterpreterID == "analysis", "%s got an answer of %q", client, result.InterpreterID)
+		same(t, "analysis", runAs(t, m, client, RunRequest{InterpreterID: "analysis", Code: "x = 1"}).InterpreterID)
 	}
 	all, err := m.List(t.Context(), anna)
 	expect(t, err == nil && len(all) == 1 && all[0].Executions == 1, "anna sees %+v, %v", all, err)
 	must(t, m.Delete(t.Context(), bert, "analysis"))
 	runAs(t, m, anna, RunRequest{InterpreterID: "analysis", Code: "x"})
-	_, err = m.Run(t.Context(), bert, RunRequest{InterpreterID: "analysis", Code: "x"})
-	expect(t, CodeOf(err) == CodeNotFound, "bert's is deleted, but: %v", err)
+	wantCode(t, errOf(m.Run(t.Context(), bert, RunRequest{InterpreterID: "analysis", Code: "x"})), CodeNotFound)
 }
 
 func TestNameOfKeyedClientIsInItsKey(t *testing.T) {
@@ -297,23 +299,6 @@ func TestNamesThatNobodyGets(t *testing.T) {
 	} {
 		_, err := m.Create(t.Context(), stdio, CreateRequest{InterpreterID: name})
 		expect(t, CodeOf(err) == CodeInvalid && strings.Contains(err.Error(), `"interpreter_id"`) && strings.Contains(err.Error(), why), "%q: %v", name, err)
-	}
-}
-
-func TestNameLeadsToNothingOfAnothers(t *testing.T) {
-	m := newTestManager(t, echoes(), nil)
-	create(t, m, anna, "analysis")
-	m.mu.Lock()
-	var id string
-	for each := range m.sessions {
-		id = each
-	}
-	m.mu.Unlock()
-	for _, stranger := range []Client{bert, me, Anonymous} {
-		for _, given := range []string{"analysis", id} {
-			_, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: given, Code: "x"})
-			expect(t, CodeOf(err) == CodeNotFound, "%q reached anna's session by %q: %v", stranger, given, err)
-		}
 	}
 }
 

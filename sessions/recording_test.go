@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func trial(code string) RunRequest {
@@ -399,8 +397,7 @@ func TestStats(t *testing.T) {
 		want := Stats{
 			Sessions: 3, Running: 1, Clients: 2, Memory: 300 << 20, Private: 60 << 20, Starts: map[string]uint64{"fake": 3},
 		}
-		diff := cmp.Diff(want, m.Stats(t.Context()))
-		expect(t, diff == "", "(-want +got)\n%s", diff)
+		same(t, want, m.Stats(t.Context()))
 		must(t, errOf(m.Interrupt(t.Context(), me, running.InterpreterID)))
 		got := m.Stats(t.Context())
 		expect(t, got.Running == 0 && got.Unfetched == 1, "%+v", got)
@@ -413,9 +410,7 @@ func TestStats(t *testing.T) {
 
 func TestStatsOfStartsThatFail(t *testing.T) {
 	m := newTestManager(t, &fakeStarter{start: func(Spec) (*fakeWorker, error) { return nil, errors.New("no memory") }}, nil)
-	if _, err := m.Create(t.Context(), me, CreateRequest{}); err == nil {
-		t.Fatal("a start that fails made an interpreter")
-	}
+	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeStart, "no memory")
 	got := m.Stats(t.Context())
 	expect(t, got.FailedStarts == 1 && got.Sessions == 0, "%+v", got)
 }

@@ -175,18 +175,12 @@ func TestUndoDoesNotTakeAnotherCallsExecution(t *testing.T) {
 	})
 }
 
-func TestUndoNeedsHistoryAndForks(t *testing.T) {
+func TestUndoNeedsHistory(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.History = 0 })
 	run(t, m, "a")
 	list(t, m)
 	undoRefused(t, m, CodeInvalid, "there is no earlier state to undo to (--history is 0)")
 	wantState(t, run(t, m, "crash"), "restored", true) // which needs none
-
-	f := remembers()
-	f.forks = false
-	m = surviving(t, f, nil)
-	run(t, m, "a")
-	undoRefused(t, m, CodeInvalid, `"undo" is not possible here: fakes can't be copied; assign the earlier values`)
 }
 
 func TestAnUndoThatFailsKeepsTheVariables(t *testing.T) {
