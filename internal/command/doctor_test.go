@@ -171,6 +171,7 @@ func TestDoctorDistrustsTheWorker(t *testing.T) {
 			}
 			for range figures * (request.Execution - 1) {
 				sink.Figure(sessions.Figure{Width: 640, Height: 480})
+				sink.Output(sessions.Stderr, []byte(noFont))
 			}
 			return sessions.Outcome{OK: true}, nil
 		}
@@ -192,7 +193,7 @@ func TestDoctorDistrustsTheWorker(t *testing.T) {
 			f := &findings{Works: true}
 			err := f.tryWorker(t.Context(), fakeStarter{test.run}, nil)
 			expect(t, (err == nil) == (test.want == "") && (err == nil || strings.Contains(err.Error(), test.want)), "error is %v, want %q", err, test.want)
-			expect(t, test.want != "" || hasCheck(*f, "figures", stateOK, "640×480"), "found %+v", f)
+			expect(t, test.want != "" || hasCheck(*f, "figures", stateOK, "640×480") && hasCheck(*f, "fonts", stateNote, "none has Chinese"), "found %+v", f)
 		})
 	}
 }
