@@ -360,6 +360,7 @@ func TestCopiesAreTold(t *testing.T) {
 	wantTold(t, f.lead(), "a map[k:v]")
 	// From then on each has its own.
 	setVariables(t, m, child.ID, map[string]*string{"k": text("w")})
+	same(t, []string{"v", "w"}, m.sessions[child.ID].secretsNow()) // the earlier value is to be masked, too
 	run(t, m, "3")
 	undo(t, m)
 	run(t, m, "4")
