@@ -31,13 +31,10 @@ func asks() *fakeStarter {
 	})
 }
 
-// asking runs test with a manager of such sessions.
+// asking runs a test with a manager of such sessions.
 func asking(t *testing.T, test func(t *testing.T, m *Manager)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, asks(), nil)
-		test(t, m)
-	})
+	manage(t, asks(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) { test(t, m) })
 }
 
 // person answers after a while with the prompt in capitals.
@@ -126,8 +123,7 @@ func TestAnAnswerGoesPastOlderResults(t *testing.T) {
 
 // TestAnAnswerToCodeThatRuns is refused: it isn't known what it would be for.
 func TestAnAnswerToCodeThatRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		if r := mustRun(t, m, RunRequest{Code: "slow", Wait: time.Second}); r.Status != StatusRunning {
 			t.Fatalf("%+v", r)
 		}
@@ -331,8 +327,7 @@ func TestAnEndThatNobodySawIsToldOnce(t *testing.T) {
 	for end, e := range ends {
 		for name, answer := range answers {
 			t.Run(end+" "+name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					m := surviving(t, slowly(remembers()), nil)
+				survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 					run(t, m, "a")
 					letRun(t, m, e.request)
 					l := list(t, m)[0]
@@ -353,8 +348,7 @@ func TestAnEndThatLostTheVariablesSaysSo(t *testing.T) {
 		"":  "execution 2 crashed after it had been answered as running; the variables are lost. Operation",
 		"a": "execution 3 crashed after it had been answered as running; the variables are as they were before execution 2. Operation",
 	} {
-		bubble(t, func(t *testing.T) {
-			m := surviving(t, slowly(remembers()), nil)
+		survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 			if before != "" {
 				run(t, m, before)
 			}
@@ -389,8 +383,7 @@ func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := surviving(t, slowly(remembers()), nil)
+			survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 				run(t, m, "a")
 				letRun(t, m, RunRequest{Code: "b"})
 				test.act(t, m)
@@ -403,8 +396,7 @@ func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
 
 // TestARestartThatEndsARunIsToldByItsAnswer alone.
 func TestARestartThatEndsARunIsToldByItsAnswer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
 		restart(t, m)
 		r := wait(t, m)
@@ -414,8 +406,7 @@ func TestARestartThatEndsARunIsToldByItsAnswer(t *testing.T) {
 
 // TestWhatSomebodyWaitsForIsNotOverdue, nor an answer to itself.
 func TestWhatSomebodyWaitsForIsNotOverdue(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, slowly(remembers()), nil)
+	survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		waiting, stop := context.WithCancel(t.Context())
 		defer stop()
 		for range 3 {
@@ -429,8 +420,7 @@ func TestWhatSomebodyWaitsForIsNotOverdue(t *testing.T) {
 }
 
 func TestAWaitSaysWhoseAnswerItIs(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, slowly(remembers()), nil)
+	survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		for _, code := range []string{"a", "raise", "b"} {
 			letRun(t, m, RunRequest{Code: code})
 		}
@@ -458,8 +448,7 @@ func TestAnInterruptSaysHowItsOutputComes(t *testing.T) {
 		1:  `Operation "wait" returns its output after that of 1 other execution`,
 		2:  `Operation "wait" returns its output after that of 2 other executions`,
 	} {
-		bubble(t, func(t *testing.T) {
-			m := surviving(t, slowly(remembers()), nil)
+		survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 			for range unfetched {
 				letRun(t, m, RunRequest{Code: "a"})
 			}

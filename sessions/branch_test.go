@@ -32,8 +32,7 @@ func write(t *testing.T, dir, name, text string) {
 }
 
 func TestABranchGoesItsOwnWay(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m := surviving(t, remembers(), nil)
 	run(t, m, "a")
 	parent := list(t, m)[0]
 	write(t, parent.Workdir, "data", "1")
@@ -54,9 +53,7 @@ func TestABranchGoesItsOwnWay(t *testing.T) {
 }
 
 func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		time.Sleep(time.Second) // so that the branch is listed after it
 		child := branch(t, m, "")
@@ -74,9 +71,7 @@ func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
 }
 
 func TestABranchIsRefusedWithAReason(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeNotFound)
 		run(t, m, "2 threads")
 		list(t, m)
@@ -92,9 +87,7 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 
 // TestAFirstCopyThatHangsDelaysNoBranch has the answer say how it stands.
 func TestAFirstCopyThatHangsDelaysNoBranch(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		list(t, m)
 		f.forking = func(ctx context.Context, _ *fakeWorker, purpose Purpose) error {
@@ -112,8 +105,7 @@ func TestAFirstCopyThatHangsDelaysNoBranch(t *testing.T) {
 
 // TestADeathThatABranchFinds is one that nobody had noticed before.
 func TestADeathThatABranchFinds(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	parent := run(t, m, "a").InterpreterID
 	list(t, m)
 	f.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
@@ -155,8 +147,7 @@ func TestABranchOfASessionThatNeverRanIsAFreshOne(t *testing.T) {
 }
 
 func TestABranchOfADeadInterpreter(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	parent := run(t, m, "a").InterpreterID
 	kill(t, m, f)
 	child := branch(t, m, "")
@@ -207,9 +198,7 @@ func TestABranchThatFailsLeavesNothing(t *testing.T) {
 }
 
 func TestDeleteOfABranchThatIsBeingMade(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		list(t, m)
 		f.waking = wakesNever

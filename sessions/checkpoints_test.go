@@ -69,6 +69,25 @@ func bubble(t *testing.T, test func(t *testing.T)) {
 	synctest.Test(t, test)
 }
 
+// survive runs a test of such sessions with simulated time.
+func survive(t *testing.T, f *fakeStarter, change func(*Options), test func(*testing.T, *Manager, *fakeStarter)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) { test(t, surviving(t, f, change), f) })
+}
+
+// manage is survive for sessions without a history.
+func manage(t *testing.T, f *fakeStarter, change func(*Options), test func(*testing.T, *Manager, *fakeStarter)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) { test(t, newTestManager(t, f, change), f) })
+}
+
+// survivors are sessions that survive their crashes, in the world's time.
+func survivors(t *testing.T, change func(*Options)) (*Manager, *fakeStarter) {
+	t.Helper()
+	f := remembers()
+	return surviving(t, f, change), f
+}
+
 func run(t *testing.T, m *Manager, code string) *Result {
 	t.Helper()
 	return mustRun(t, m, RunRequest{Code: code})
@@ -130,8 +149,7 @@ func list(t *testing.T, m *Manager) []Listing {
 }
 
 func TestACrashCostsTheCallAtFault(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m := surviving(t, remembers(), nil)
 	wantState(t, run(t, m, "a"), "", true)
 	wantState(t, run(t, m, "raise"), "", true)
 	r := run(t, m, "crash")
@@ -144,8 +162,7 @@ func TestACrashCostsTheCallAtFault(t *testing.T) {
 }
 
 func TestTwentyCrashesAreLikeOne(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	run(t, m, "a")
 	for range 20 {
 		wantState(t, run(t, m, "crash"), "restored", true)
@@ -159,8 +176,7 @@ func TestTwentyCrashesAreLikeOne(t *testing.T) {
 }
 
 func TestACrashOfTheFirstCallLosesNothing(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	wantState(t, run(t, m, "crash"), "restored", true)
 	wantOut(t, run(t, m, "a"), "a")
 	list(t, m) // waits for the copy
@@ -188,8 +204,7 @@ func TestWithoutForksNothingIsPromised(t *testing.T) {
 }
 
 func TestAHangThatWasKilledIsUndone(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		run(t, m, "a")
 		r := mustRun(t, m, RunRequest{Code: "hang", Timeout: 2 * time.Second})
 		wantState(t, r, "restored", true)
@@ -203,8 +218,7 @@ func TestAHangThatWasKilledIsUndone(t *testing.T) {
 }
 
 func TestAStateThatCanNotBeCopiedIsToldBeforeAndAfter(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m := surviving(t, remembers(), nil)
 	run(t, m, "a")
 	r := run(t, m, "2 threads")
 	wantState(t, r, "", false)
@@ -228,8 +242,7 @@ func TestAFailingCopyFailsNoCall(t *testing.T) {
 		"fork failed: Resource temporarily unavailable":         &ForkError{Reason: "fork failed: Resource temporarily unavailable"},
 		"it could not be copied: the frames' socket is not one": errors.New("the frames' socket is not one"),
 	} {
-		f := remembers()
-		m := surviving(t, f, nil)
+		m, f := survivors(t, nil)
 		run(t, m, "a")
 		list(t, m)
 		f.forking = func(context.Context, *fakeWorker, Purpose) error { return fault }
@@ -280,8 +293,7 @@ func TestTheQueueDoesNotCountOurOwnWork(t *testing.T) {
 }
 
 func TestADeadUnderstudyIsReplacedBeforeTheNextCall(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	run(t, m, "a")
 	list(t, m) // the copy has been made now
 	all, _ := f.copies()
@@ -303,9 +315,7 @@ func TestACopyThatDoesNotWakeMeansALoss(t *testing.T) {
 		"dies":  {func(_ context.Context, u *fakeUnderstudy) error { u.die(); return nil }, "their copy did not wake: it has ended", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				f := remembers()
-				m := surviving(t, f, nil)
+			survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 				run(t, m, "a")
 				list(t, m)
 				f.waking = test.wake
@@ -326,8 +336,7 @@ func TestACopyThatDoesNotWakeMeansALoss(t *testing.T) {
 }
 
 func TestDeathBetweenCallsIsUndone(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	run(t, m, "a")
 	kill(t, m, f)
 	r := run(t, m, "b")
@@ -342,8 +351,7 @@ func TestDeathBetweenCallsIsUndone(t *testing.T) {
 }
 
 func TestALossThatNobodyWasToldOfIsToldWithTheNextCrash(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	run(t, m, "1 threads")
 	kill(t, m, f)
 	_, _, err := m.Variables(t.Context(), me, "")
@@ -356,8 +364,7 @@ func TestALossThatNobodyWasToldOfIsToldWithTheNextCrash(t *testing.T) {
 }
 
 func TestTheSecondTryOfACrashHasTheVariablesToo(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.RerunAfterCrash = true })
+	m, f := survivors(t, func(o *Options) { o.RerunAfterCrash = true })
 	run(t, m, "a")
 	r := run(t, m, "crash")
 	wantState(t, r, "restored", true)
@@ -367,8 +374,7 @@ func TestTheSecondTryOfACrashHasTheVariablesToo(t *testing.T) {
 }
 
 func TestResetAndRestartLetGoOfAllStates(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.History = 3 })
+	m, f := survivors(t, func(o *Options) { o.History = 3 })
 	runs(t, m, "a", "b", "c")
 	list(t, m)
 	if _, asleep := f.copies(); asleep != 3 {
@@ -396,9 +402,7 @@ func TestDeleteAndRestartDuringAWake(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				f := remembers()
-				m := surviving(t, f, nil)
+			survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 				id := run(t, m, "a").InterpreterID
 				list(t, m)
 				f.waking = wakesNever
@@ -434,8 +438,7 @@ func TestEndWhileACopyIsMade(t *testing.T) {
 }
 
 func TestCloseDismissesEveryCopy(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.History, o.MaxSessions = 2, 20 })
+	m, f := survivors(t, func(o *Options) { o.History, o.MaxSessions = 2, 20 })
 	for range 10 {
 		id := mustCreate(t, m).ID
 		for _, code := range []string{"a", "b", "c", "d"} {
@@ -451,8 +454,7 @@ func TestCloseDismissesEveryCopy(t *testing.T) {
 }
 
 func TestMemoryOfTheProcessesTogether(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		runs(t, m, "a", "b")
 		l := list(t, m)[0]
 		want := fmt.Sprint(100<<20, (20+5+5)<<20, (5+5)<<20, 85<<20) // of the lead; of all three; of the copies; shared
@@ -464,8 +466,7 @@ func TestMemoryOfTheProcessesTogether(t *testing.T) {
 // TestWhatFailsIsForetold: after a copy that nothing stood against has failed,
 // the next record does not promise another.
 func TestWhatFailsIsForetold(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	f.forking = func(context.Context, *fakeWorker, Purpose) error {
 		return &ForkError{Reason: "fork failed: Resource temporarily unavailable"}
 	}

@@ -152,9 +152,7 @@ func TestACopyThatFailedIsTriedAgainAtOnce(t *testing.T) {
 
 // TestAnIdleSessionHasNoCopyOfItsState until the next call comes, before its code runs.
 func TestAnIdleSessionHasNoCopyOfItsState(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, func(o *Options) { o.CopyIdle = 30 * time.Second })
+	survive(t, remembers(), func(o *Options) { o.CopyIdle = 30 * time.Second }, func(t *testing.T, m *Manager, f *fakeStarter) {
 		asleep := func(after time.Duration, want int) {
 			t.Helper()
 			time.Sleep(after)
@@ -193,9 +191,7 @@ func TestTheListingTellsOfADeadProcess(t *testing.T) {
 		{[]string{"a"}, time.Minute, "its variables are lost: while it is idle no copy of them is kept (--copy-idle)", "lost"},
 		{[]string{"a", "b"}, time.Minute, "the next run brings its variables back as they were before execution 2; execution 2 is lost: while it is idle no copy of them is kept (--copy-idle)", "lost"},
 	} {
-		bubble(t, func(t *testing.T) {
-			f := remembers()
-			m := surviving(t, f, func(o *Options) { o.CopyIdle = 30 * time.Second })
+		survive(t, remembers(), func(o *Options) { o.CopyIdle = 30 * time.Second }, func(t *testing.T, m *Manager, f *fakeStarter) {
 			runs(t, m, test.codes...)
 			time.Sleep(test.idle)
 			kill(t, m, f)
@@ -267,9 +263,7 @@ func TestASlowCopyPutsOffTheNextForAFifthOfASecond(t *testing.T) {
 
 // TestTasksOfTheEventLoopKeepTheirCopy: it is what they are brought back from.
 func TestTasksOfTheEventLoopKeepTheirCopy(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := lives()
-		m := surviving(t, f, func(o *Options) { o.CopyIdle, o.CopyShare = 30*time.Second, 0.2 })
+	survive(t, lives(), func(o *Options) { o.CopyIdle, o.CopyShare = 30*time.Second, 0.2 }, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -339,9 +333,7 @@ func TestAStateThatGoesOnIsCopiedAnewAsTheNextCallComes(t *testing.T) {
 }
 
 func TestTasksThatLetNothingElseRunLoseTheirProcess(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := lives()
-		m := surviving(t, f, nil)
+	survive(t, lives(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		list(t, m) // once the copy is made
 		hogged := f.lead()
@@ -363,8 +355,7 @@ func TestTasksThatLetNothingElseRunLoseTheirProcess(t *testing.T) {
 // TestAnOlderStateComesBackWhereThePresentOneHasNoCopy, and the answer says
 // which, and undo goes on from there.
 func TestAnOlderStateComesBackWhereThePresentOneHasNoCopy(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.History = 3 })
+	m := surviving(t, remembers(), func(o *Options) { o.History = 3 })
 	runs(t, m, "a", "b", "1 threads", "2 threads")
 	r := run(t, m, "crash")
 	wantState(t, r, "lost", true)
@@ -381,8 +372,7 @@ func TestAnOlderStateComesBackWhereThePresentOneHasNoCopy(t *testing.T) {
 }
 
 func TestAnOlderStateComesBackWhereTheCopyDoesNotWake(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.History = 3 })
+	m, f := survivors(t, func(o *Options) { o.History = 3 })
 	runs(t, m, "a", "b", "c", "d")
 	list(t, m)
 	f.waking = failsBeyond(2)
@@ -396,8 +386,7 @@ func TestAnOlderStateComesBackWhereTheCopyDoesNotWake(t *testing.T) {
 // TestAnOlderStateAfterADeathBetweenTwoCalls: the listing foretells it, and the
 // next answers tell it.
 func TestAnOlderStateAfterADeathBetweenTwoCalls(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	runs(t, m, "a", "2 threads")
 	kill(t, m, f)
 	l := list(t, m)[0]
@@ -416,8 +405,7 @@ func TestAnOlderStateAfterADeathBetweenTwoCalls(t *testing.T) {
 // TestTheFallBackOfAnUndo: neither the state to go back to nor the present one
 // wakes.
 func TestTheFallBackOfAnUndo(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		s.plays("A a", "A b", "A c")
 		list(t, s.manager)
 		s.starter.waking = failsBeyond(1)
@@ -429,8 +417,7 @@ func TestTheFallBackOfAnUndo(t *testing.T) {
 }
 
 func TestAnInterruptThatKillsSaysWhichStateIsBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		runs(t, m, "a", "2 threads")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		i := interrupt(t, m)
@@ -441,8 +428,7 @@ func TestAnInterruptThatKillsSaysWhichStateIsBack(t *testing.T) {
 
 // TestADeathThatVariablesFinds is one that nobody had noticed before.
 func TestADeathThatVariablesFinds(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	run(t, m, "a")
 	list(t, m)
 	f.examining = func(w *fakeWorker) error {

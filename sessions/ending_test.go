@@ -22,9 +22,7 @@ func stubborn() *fakeStarter {
 }
 
 func TestRestartGoesAheadOfTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := stubborn()
-		m := newTestManager(t, starter, nil)
+	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
 		for range 2 { // the queue is full
 			go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "y"}) }()
@@ -42,9 +40,7 @@ func TestRestartGoesAheadOfTheQueue(t *testing.T) {
 }
 
 func TestDeletedIsNotRestarted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := stubborn()
-		m := newTestManager(t, starter, nil)
+	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		l := mustCreate(t, m)
 		answers := make(chan *Result, 3)
 		for range 3 { // one runs, two fill the queue
@@ -146,8 +142,7 @@ func TestAnAnswerFromAKilledWorker(t *testing.T) {
 }
 
 func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		runAndCancel(t, m, me)
 		mustRun(t, m, RunRequest{Code: "y", Wait: time.Second})
 		for _, want := range []int{2, 2} {
@@ -291,8 +286,7 @@ func TestFailuresInARow(t *testing.T) {
 		1: {{code("error"), 1}},
 		0: {{code("error"), 1}, {code("error"), 2}, {code("error"), 3}, {code("error"), 4}}, // nobody is told to stop
 	} {
-		bubble(t, func(t *testing.T) {
-			m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries, o.Verifier = retries, picky{} })
+		manage(t, tries(), func(o *Options) { o.MaxRetries, o.Verifier = retries, picky{} }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 			for _, step := range steps {
 				r := mustRun(t, m, step.request)
 				wantFailures(t, r, step.failures, retries > 0 && step.failures >= retries)
@@ -313,8 +307,7 @@ func TestFailuresInARow(t *testing.T) {
 
 // TestAnInterruptedRunShowsNothing: it neither counts nor is a success.
 func TestAnInterruptedRunShowsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
+	manage(t, tries(), func(o *Options) { o.MaxRetries = 2 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 1, false)
 		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
 		if i, err := m.Interrupt(t.Context(), me, ""); err != nil || !i.Stopped {
@@ -392,8 +385,7 @@ func prints(obeys bool) *fakeStarter {
 func TestPrintLimit(t *testing.T) {
 	for name, obeys := range map[string]bool{"interrupted": true, "killed": false} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := surviving(t, prints(obeys), func(o *Options) { o.PrintLimit, o.OutputLimit = 1e6, 1000 })
+			survive(t, prints(obeys), func(o *Options) { o.PrintLimit, o.OutputLimit = 1e6, 1000 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 				r := run(t, m, "flood")
 				expect(t, r.Status == StatusInterrupted && strings.HasPrefix(r.ExcInfo.Msg, "output limit of 1 MB reached"), "%+v", r)
 				expect(t, r.InterpreterRestarted != obeys, "restarted: %v", r.InterpreterRestarted)

@@ -36,9 +36,7 @@ func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
 		"for each client": func(o *Options) { o.MaxPerClient = 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				f := remembers()
-				m := surviving(t, f, func(o *Options) { limit(o); o.EndOldest = true })
+			survive(t, remembers(), func(o *Options) { limit(o); o.EndOldest = true }, func(t *testing.T, m *Manager, f *fakeStarter) {
 				running, oldest, recent := mustCreate(t, m), mustCreate(t, m), mustCreate(t, m)
 				mustRun(t, m, RunRequest{Code: "hang", InterpreterID: running.ID, Wait: time.Second})
 				runIn(t, m, oldest.ID, "a")
@@ -56,8 +54,7 @@ func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
 }
 
 func TestNoSessionInUseMakesRoom(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
+	survive(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		run(t, m, "a")
 		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeLimit, "limit of 1") // its parent is in use
 		wantOut(t, run(t, m, "b"), "a b")
@@ -83,8 +80,7 @@ func TestASessionWhoseCopyIsBeingMadeIsIdle(t *testing.T) {
 }
 
 func TestAnIdleEndIsTold(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.IdleTTL = 30 * time.Minute })
+	survive(t, remembers(), func(o *Options) { o.IdleTTL = 30 * time.Minute }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		id := run(t, m, "a").InterpreterID
 		time.Sleep(time.Hour)
 		for _, use := range []func() error{
@@ -159,8 +155,7 @@ func TestAnEndingFindsNobodyInTheQueue(t *testing.T) {
 // TestManyIdleSessionsCostNoGoroutines: what rests needs nobody to watch it.
 func TestManyIdleSessionsCostNoGoroutines(t *testing.T) {
 	const many = 300
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.MaxSessions, o.IdleTTL = many, time.Hour })
+	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.IdleTTL = many, time.Hour })
 	run(t, m, "a")
 	list(t, m)
 	before := runtime.NumGoroutine()
@@ -180,9 +175,7 @@ func TestManyIdleSessionsCostNoGoroutines(t *testing.T) {
 
 // TestAListingMeasuresNoLongerThanItMay has each process take its time.
 func TestAListingMeasuresNoLongerThanItMay(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, func(o *Options) { o.MaxSessions = 50 })
+	survive(t, remembers(), func(o *Options) { o.MaxSessions = 50 }, func(t *testing.T, m *Manager, f *fakeStarter) {
 		for range 50 {
 			runIn(t, m, mustCreate(t, m).ID, "a")
 		}
@@ -201,8 +194,7 @@ func TestAListingMeasuresNoLongerThanItMay(t *testing.T) {
 
 // TestAListingWaitsForNoCall lists while a call runs and another waits.
 func TestAListingWaitsForNoCall(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		run(t, m, "a")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second}) }()
@@ -373,8 +365,7 @@ func TestRunsEndWithTheirClient(t *testing.T) {
 }
 
 func TestGoodbyeEndsSessions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), func(o *Options) { o.AbandonedTTL = time.Hour })
+	manage(t, obeys(), func(o *Options) { o.AbandonedTTL = time.Hour }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		theirs, err := m.Create(t.Context(), other, CreateRequest{})
 		must(t, err)
 		keyed := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
@@ -400,8 +391,7 @@ func (lost) Disconnected() bool { return true }
 
 func TestALostConnectionIsNoCancellation(t *testing.T) {
 	for interrupts, want := range map[bool]Status{false: StatusRunning, true: StatusInterrupted} {
-		synctest.Test(t, func(t *testing.T) {
-			m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
+		manage(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 			ctx, lose := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { lose(lost{}) })
 			_, err := m.Run(ctx, me, RunRequest{Code: "x"})

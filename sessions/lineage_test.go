@@ -246,8 +246,7 @@ var lineages = []lineageCase{
 func TestLineage(t *testing.T) {
 	for _, c := range lineages {
 		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := newStage(t, c.after)
+			onStage(t, c.after, func(t *testing.T, s *stage) {
 				s.plays(c.steps...)
 				same(t, append([]string{"A stands -"}, c.want...), s.diary.told())
 			})
@@ -269,10 +268,14 @@ func newStage(t *testing.T, change func(*Options)) *stage {
 	return &stage{t, m, f, d}
 }
 
+func onStage(t *testing.T, change func(*Options), test func(*testing.T, *stage)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) { test(t, newStage(t, change)) })
+}
+
 // TestTheEndOfAllIsTold by Close, of sessions of nobody too.
 func TestTheEndOfAllIsTold(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		r, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "a"})
 		must(t, err)
 		must(t, errOf(s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID})))

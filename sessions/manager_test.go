@@ -87,9 +87,7 @@ func TestLongRunIsHandedBackAndWaitedFor(t *testing.T) {
 }
 
 func TestTimeLimitInterruptsAndKeepsState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := obeys()
-		m := newTestManager(t, starter, nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: 2 * time.Second})
 		expect(t, r.Status == StatusTimeout && r.ExcType == "TimeoutError" && r.Stdout == "working\nstopping\n" && r.StateRestored == nil && !r.InterpreterRestarted,
 			"%+v", r)
@@ -98,9 +96,7 @@ func TestTimeLimitInterruptsAndKeepsState(t *testing.T) {
 }
 
 func TestTimeLimitKillsWhatIgnoresIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := stubborn()
-		m := newTestManager(t, starter, nil)
+	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		began := time.Now()
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: 2 * time.Second})
 		wantTook(t, began, 7*time.Second)
@@ -124,8 +120,7 @@ func TestAQuickEndIsNotATimeout(t *testing.T) {
 }
 
 func TestInterruptSaysWhatItStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		i, err := m.Interrupt(t.Context(), me, mustCreate(t, m).ID)
 		expect(t, err == nil && !i.Stopped && i.Message == "nothing was running", "%+v %v", i, err)
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: 3 * time.Second})
@@ -140,9 +135,7 @@ func TestInterruptSaysWhatItStopped(t *testing.T) {
 
 // A stop that is asked for before the worker has begun is not forgotten.
 func TestInterruptBeforeTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := obeys()
-		m := newTestManager(t, starter, nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		mustCreate(t, m)
 		made := starter.started()
 		made[len(made)-1].early = 3
@@ -160,8 +153,7 @@ func mustCreate(t *testing.T, m *Manager) Listing {
 }
 
 func TestCancellingTheCallInterrupts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		runAndCancel(t, m, me)
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
 		expect(t, err == nil && r.Status == StatusInterrupted && strings.Contains(r.ExcInfo.Msg, "call was cancelled") && r.Stdout == "working\nstopping\n",
@@ -170,8 +162,7 @@ func TestCancellingTheCallInterrupts(t *testing.T) {
 }
 
 func TestBusyRunsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "y", Wait: 9 * time.Second})), CodeBusy, "execution 1 has been running for 10 seconds", "did not run", "wait", "interrupt")
 		for range 2 { // fill the queue
@@ -235,8 +226,7 @@ func TestDeleteEndsWorkerAndFiles(t *testing.T) {
 }
 
 func TestDeleteStopsWhatRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		l := mustCreate(t, m)
 		answers := make(chan *Result, 1)
 		go func() {
@@ -251,8 +241,7 @@ func TestDeleteStopsWhatRuns(t *testing.T) {
 }
 
 func TestTheEndOfASessionWaitsForNoGrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, stubborn(), nil)
+	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		runAndCancel(t, m, me)
 		began := time.Now()
 		m.Close(t.Context())
@@ -281,8 +270,7 @@ func TestEndOfAClientEndsItsSessionsOnly(t *testing.T) {
 }
 
 func TestIdleSessionsEndAndRunningOnesDoNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), func(o *Options) { o.IdleTTL = time.Minute })
+	manage(t, obeys(), func(o *Options) { o.IdleTTL = time.Minute }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		idle := mustCreate(t, m)
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
 		time.Sleep(10 * time.Minute)

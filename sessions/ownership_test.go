@@ -89,8 +89,7 @@ func TestAnonymousCallersMustNameTheirs(t *testing.T) {
 // TestAnonymousFlood: sessions that nobody comes back to make room for others, and
 // those that somebody has come back to never do.
 func TestAnonymousFlood(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 8 })
+	survive(t, remembers(), func(o *Options) { o.MaxSessions = 8 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		used := anonymously(t, m, "", "a").InterpreterID
 		anonymously(t, m, used, "b")
 		for range 70 {
@@ -118,8 +117,7 @@ func TestAnonymousFlood(t *testing.T) {
 }
 
 func TestNobodysSessionsEnd(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.AbandonedTTL, o.MaxSessions = time.Hour, 8 })
+	survive(t, remembers(), func(o *Options) { o.AbandonedTTL, o.MaxSessions = time.Hour, 8 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		once := anonymously(t, m, "", "a").InterpreterID
 		twice := anonymously(t, m, "", "a").InterpreterID
 		running := anonymously(t, m, "", "a").InterpreterID
@@ -139,8 +137,7 @@ func TestNobodysSessionsEnd(t *testing.T) {
 
 // TestACallThatFailsLeavesNoSession that nobody knows of.
 func TestACallThatFailsLeavesNoSession(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		runAndCancel(t, m, Anonymous)
 		wantCode(t, errOf(m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)), CodeInvalid)
 		m.mu.Lock()
@@ -364,8 +361,7 @@ func TestLookingTakesNothing(t *testing.T) {
 // TestAbandonedSessionsMakeRoom: clients that connect once for each call lock
 // nobody out, and who comes back keeps what it has.
 func TestAbandonedSessionsMakeRoom(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.AbandonedTTL = 8, time.Hour })
+	survive(t, remembers(), func(o *Options) { o.MaxSessions, o.AbandonedTTL = 8, time.Hour }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		visitor := func(i int) (id string, err error) {
 			client := Client(fmt.Sprint("visitor ", i))
 			r, err := m.Run(t.Context(), client, RunRequest{Code: "a"})

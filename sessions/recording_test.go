@@ -21,8 +21,7 @@ func trial(code string) RunRequest {
 // TestATrialIsAnnounced before it runs, and any other execution only if it takes a
 // while or is answered as running.
 func TestATrialIsAnnounced(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		mustRun(t, s.manager, RunRequest{Code: "a"})
 		mustRun(t, s.manager, trial("b"))
 		for _, wait := range []time.Duration{-1, time.Second} {
@@ -60,8 +59,7 @@ func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
 
 // TestARefusedTrialResetsNothing: what it would have dropped stays.
 func TestARefusedTrialResetsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		s.play("A a")
 		before := s.workerOf(s.diary.id("A"))
 		s.diary.begin = func(_ context.Context, e Entry) error {
@@ -156,8 +154,7 @@ func TestAnAnnouncedTrialThatDoesNotRun(t *testing.T) {
 		}, []string{"A ended A1", "A ended A1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := newStage(t, nil)
+			onStage(t, nil, func(t *testing.T, s *stage) {
 				s.play("A a")
 				begin, began, release := delayed()
 				s.diary.begin = begin
@@ -182,8 +179,7 @@ func TestAnAnnouncedTrialThatDoesNotRun(t *testing.T) {
 
 // TestTheReportOfATrialReachesWhoTakesItsResult, also an operation "wait".
 func TestTheReportOfATrialReachesWhoTakesItsResult(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		score := 0.5
 		s.diary.record = func(e Entry) (*TrialReport, error) {
 			return &TrialReport{Number: e.Execution, Stage: StageDraft, Metric: e.Metric.Value}, nil
@@ -206,8 +202,7 @@ func TestTheReportOfATrialReachesWhoTakesItsResult(t *testing.T) {
 
 // TestAnAnswerAsRunningIsRecordedBeforeItLeaves, once, however many leave.
 func TestAnAnswerAsRunningIsRecordedBeforeItLeaves(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		mustRun(t, s.manager, RunRequest{Code: "hang", Wait: -1})
 		if told := s.diary.told(); told[len(told)-1] != "A1 begins - -" {
 			t.Errorf("%q", told)
@@ -222,8 +217,7 @@ func TestAnAnswerAsRunningIsRecordedBeforeItLeaves(t *testing.T) {
 
 // TestNothingIsToldAfterTheRecord of an execution that ends while its Begin goes on.
 func TestNothingIsToldAfterTheRecord(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, func(o *Options) { o.Grace = time.Millisecond })
+	onStage(t, func(o *Options) { o.Grace = time.Millisecond }, func(t *testing.T, s *stage) {
 		s.diary.begin = func(_ context.Context, e Entry) error {
 			<-s.workerOf(e.InterpreterID).Exited()
 			s.diary.mu.Lock()
@@ -301,8 +295,7 @@ func TestWhatWasPrintedIsWholeWhenItIsRecorded(t *testing.T) {
 
 // TestPulsesTellWhatRuns, and wait for nothing.
 func TestPulsesTellWhatRuns(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), func(o *Options) { o.SessionVariables = map[string]string{"key": "secret"} })
+	manage(t, obeys(), func(o *Options) { o.SessionVariables = map[string]string{"key": "secret"} }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		must(t, errOf(m.Create(t.Context(), me, CreateRequest{})))
 		time.Sleep(time.Second) // so that one is older
 		mustRun(t, m, RunRequest{Code: "work", Wait: time.Second})
@@ -382,8 +375,7 @@ func (r *recorder) Record(_ context.Context, e Entry) (*TrialReport, error) {
 }
 
 func TestStats(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		running := mustRun(t, m, RunRequest{Code: "a", Wait: -1})
 		must(t, errOf(m.Create(t.Context(), me, CreateRequest{})))
 		must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))

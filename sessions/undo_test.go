@@ -31,8 +31,7 @@ func undoRefused(t *testing.T, m *Manager, code Code, words ...string) {
 }
 
 func TestUndoGoesBackOnce(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m := surviving(t, remembers(), nil)
 	runs(t, m, "a", "b", "c")
 	u := undo(t, m)
 	expect(t, u.Execution == 3 && u.Left == 0 && slices.Equal(u.Notes, []string{"a note of waking"}), "%+v", u)
@@ -48,8 +47,7 @@ func TestUndoGoesBackOnce(t *testing.T) {
 }
 
 func TestUndoTwiceWithAHistoryOfTwo(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.History = 2 })
+	m := surviving(t, remembers(), func(o *Options) { o.History = 2 })
 	runs(t, m, "a", "b", "c")
 	u := undo(t, m)
 	expect(t, u.Execution == 3 && u.Left == 1 && strings.Contains(u.Message, "More can be undone, the latest first: execution 2"), "%+v", u)
@@ -60,8 +58,7 @@ func TestUndoTwiceWithAHistoryOfTwo(t *testing.T) {
 }
 
 func TestUndoToTheBeginning(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.History = 9 })
+	m := surviving(t, remembers(), func(o *Options) { o.History = 9 })
 	runs(t, m, "a", "b")
 	undo(t, m)
 	u := undo(t, m)
@@ -94,8 +91,7 @@ func wantNothingDone(t *testing.T, m *Manager, words string) {
 // TestUndoAfterACrash undoes what ran before the crash, which had no effect,
 // when it is called a second time.
 func TestUndoAfterACrash(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m := surviving(t, remembers(), nil)
 	runs(t, m, "a", "b", "crash")
 	run(t, m, "crash")
 	wantNothingDone(t, m, "execution 4 crashed and left nothing behind, so there is nothing of it to undo. Call undo again to undo execution 2")
@@ -104,8 +100,7 @@ func TestUndoAfterACrash(t *testing.T) {
 }
 
 func TestUndoAfterAKill(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		mustRun(t, m, RunRequest{Code: "hang", Timeout: time.Second})
 		wantNothingDone(t, m, "execution 1 had to be killed and left nothing behind, so there is nothing of it to undo. There is nothing more to undo")
 		undoRefused(t, m, CodeInvalid, "nothing has run since")
@@ -123,8 +118,7 @@ func TestACrashIsForgottenWithWhatCameAfter(t *testing.T) {
 }
 
 func TestUndoAfterALossSaysSo(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m := surviving(t, remembers(), nil)
 	runs(t, m, "1 threads", "2 threads")
 	wantState(t, run(t, m, "crash"), "lost", true)
 	_, err := m.Undo(t.Context(), me, "")
@@ -134,8 +128,7 @@ func TestUndoAfterALossSaysSo(t *testing.T) {
 }
 
 func TestUndoOfAnExceptionAndOfADeadInterpreter(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	runs(t, m, "a", "raise")
 	kill(t, m, f)
 	wantUndone(t, m, 2)
@@ -144,8 +137,7 @@ func TestUndoOfAnExceptionAndOfADeadInterpreter(t *testing.T) {
 }
 
 func TestUndoOfACallThatLeftNoCheckpoint(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m := surviving(t, remembers(), nil)
 	runs(t, m, "a", "2 threads")
 	wantUndone(t, m, 2)
 	wantOut(t, run(t, m, "2 threads"), "a 2 threads")
@@ -154,8 +146,7 @@ func TestUndoOfACallThatLeftNoCheckpoint(t *testing.T) {
 }
 
 func TestUndoIsRefusedWhileACallRuns(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		run(t, m, "a")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		undoRefused(t, m, CodeBusy, "execution 2 has been running for 1 second", "nothing was undone", "wait", "interrupt")
@@ -184,8 +175,7 @@ func TestUndoNeedsHistory(t *testing.T) {
 }
 
 func TestAnUndoThatFailsKeepsTheVariables(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	runs(t, m, "a", "b")
 	list(t, m)
 	first := true
@@ -207,8 +197,7 @@ func TestAnUndoThatFailsKeepsTheVariables(t *testing.T) {
 
 // TestNobodyEndsForACopyThatDoesNotAnswer: the worker that lives goes on.
 func TestNobodyEndsForACopyThatDoesNotAnswer(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	runs(t, m, "a", "b")
 	list(t, m)
 	lead := f.lead()
@@ -219,9 +208,7 @@ func TestNobodyEndsForACopyThatDoesNotAnswer(t *testing.T) {
 }
 
 func TestDeleteDuringAnUndo(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		id := run(t, m, "b").InterpreterID
 		list(t, m)
@@ -240,8 +227,7 @@ func TestDeleteDuringAnUndo(t *testing.T) {
 }
 
 func TestADeadEarlierStateIsNotPromised(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.History = 3 })
+	m, f := survivors(t, func(o *Options) { o.History = 3 })
 	for i := range 3 {
 		run(t, m, fmt.Sprint(i+1))
 	}
@@ -349,8 +335,7 @@ func seenByOperator(t *testing.T, m *Manager) string {
 
 // TestTheOperatorOwnsNothing but reaches everything.
 func TestTheOperatorOwnsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		run(t, m, "a")
 		r := visit(t, m, "b")
 		expect(t, r.Execution == 2, "%+v", r)
@@ -366,8 +351,7 @@ func TestTheOperatorOwnsNothing(t *testing.T) {
 // TestTheOwnerHearsOfTheOperator with its next answer, once, of all that it would not
 // know else.
 func TestTheOwnerHearsOfTheOperator(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.MaxRetries = 2 })
+	survive(t, remembers(), func(o *Options) { o.MaxRetries = 2 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		run(t, m, "a")
 		for range 3 {
 			r := visit(t, m, "raise")
@@ -387,8 +371,7 @@ func TestTheOwnerHearsOfTheOperator(t *testing.T) {
 // TestAnswersGoToWhoAsked: the agent's wait returns none of the operator's runs, and
 // the other way round.
 func TestAnswersGoToWhoAsked(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, slowly(remembers()), nil)
+	survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		run(t, m, "a")
 		key := seenByOperator(t, m)
 		began, err := m.Run(t.Context(), Operator, RunRequest{Code: "b", InterpreterID: key, Wait: -1})
