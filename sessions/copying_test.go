@@ -11,26 +11,25 @@ import (
 	"time"
 )
 
-// bursting returns a manager whose copies take 5 ms each, of a fifth of the time.
-func bursting(t *testing.T, f *fakeStarter, change func(*Options)) *Manager {
+// burst runs a test of sessions whose copies take 5 ms each, of a fifth of the time.
+func burst(t *testing.T, change func(*Options), test func(*testing.T, *Manager, *fakeStarter)) {
 	t.Helper()
+	f := remembers()
 	f.forking = func(context.Context, *fakeWorker, Purpose) error {
 		time.Sleep(5 * time.Millisecond)
 		return nil
 	}
-	return surviving(t, f, func(o *Options) {
+	survive(t, f, func(o *Options) {
 		o.CopyShare = 0.2
 		if change != nil {
 			change(o)
 		}
-	})
+	}, test)
 }
 
 func TestACrashInABurstCostsTheCallsSinceTheLastCopy(t *testing.T) {
 	for _, history := range []int{0, 1, 3} {
-		bubble(t, func(t *testing.T) {
-			f := remembers()
-			m := bursting(t, f, func(o *Options) { o.History = history })
+		burst(t, func(o *Options) { o.History = history }, func(t *testing.T, m *Manager, f *fakeStarter) {
 			for _, code := range []string{"a", "b", "c", "d"} {
 				wantState(t, run(t, m, code), "", true)
 			}
@@ -52,9 +51,7 @@ func TestABurstEndsWithACopy(t *testing.T) {
 		"a quiet moment": func(*testing.T, *Manager) { time.Sleep(20 * time.Millisecond) },
 		"a listing":      func(t *testing.T, m *Manager) { list(t, m) },
 	} {
-		bubble(t, func(t *testing.T) {
-			f := remembers()
-			m := bursting(t, f, nil)
+		burst(t, nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 			runs(t, m, "a", "b", "c")
 			all, _ := f.copies()
 			expect(t, len(all) == 1, "%s: %d copies before it", name, len(all))
@@ -74,9 +71,7 @@ func TestABurstEndsWithACopy(t *testing.T) {
 // TestCopiesTakeTheirShare of the time, however many calls there are.
 func TestCopiesTakeTheirShare(t *testing.T) {
 	for share, want := range map[float64]int{0.2: 4, 0.5: 10, 1: 100} {
-		bubble(t, func(t *testing.T) {
-			f := remembers()
-			m := bursting(t, f, func(o *Options) { o.CopyShare = share })
+		burst(t, func(o *Options) { o.CopyShare = share }, func(t *testing.T, m *Manager, f *fakeStarter) {
 			began := time.Now()
 			calls := 0
 			for calls < 100 && (share == 1 || time.Since(began) < 100*time.Millisecond) {
@@ -95,8 +90,7 @@ func TestCopiesTakeTheirShare(t *testing.T) {
 
 // TestUndoAfterABurst is exact, or refused with the nearest state.
 func TestUndoAfterABurst(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := bursting(t, remembers(), nil)
+	burst(t, nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		runs(t, m, "a", "b")
 		wantUndone(t, m, 2)
 		runs(t, m, "c", "d")
@@ -114,9 +108,7 @@ func TestUndoAfterABurst(t *testing.T) {
 // TestAStandInThatDiesIsReplaced by a copy of the state that it stood in for, before
 // anything else runs.
 func TestAStandInThatDiesIsReplaced(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := bursting(t, f, nil)
+	burst(t, nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		runs(t, m, "a", "b")
 		all, _ := f.copies()
 		all[0].die()
@@ -129,9 +121,7 @@ func TestAStandInThatDiesIsReplaced(t *testing.T) {
 
 // TestACopyThatFailedIsTriedAgainAtOnce, however long the attempt took.
 func TestACopyThatFailedIsTriedAgainAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := bursting(t, f, nil)
+	burst(t, nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		var fails atomic.Bool
 		works := f.forking
 		f.forking = func(ctx context.Context, w *fakeWorker, p Purpose) error {
@@ -217,9 +207,7 @@ func TestTheDeadKeepTheirCopies(t *testing.T) {
 		"put off, no history":  {func(o *Options) { o.History = 0 }, "abc", "lost", "a z"},
 		"put off, and history": {func(o *Options) { o.History = 1 }, "abc", "lost", "a z"},
 	} {
-		bubble(t, func(t *testing.T) {
-			f := remembers()
-			m := bursting(t, f, test.change)
+		burst(t, test.change, func(t *testing.T, m *Manager, f *fakeStarter) {
 			for _, code := range strings.Split(test.code, "") {
 				run(t, m, code)
 			}
@@ -237,9 +225,7 @@ func TestTheDeadKeepTheirCopies(t *testing.T) {
 
 // TestCodeThatRunsOnceMoreFindsItsState, not an older one.
 func TestCodeThatRunsOnceMoreFindsItsState(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := bursting(t, f, func(o *Options) { o.RerunAfterCrash = true })
+	burst(t, func(o *Options) { o.RerunAfterCrash = true }, func(t *testing.T, m *Manager, f *fakeStarter) {
 		runs(t, m, "a", "b", "c")
 		wantState(t, run(t, m, "crash"), "restored", true)
 	})
@@ -247,9 +233,7 @@ func TestCodeThatRunsOnceMoreFindsItsState(t *testing.T) {
 
 // TestASlowCopyPutsOffTheNextForAFifthOfASecond, no longer: then nobody calls.
 func TestASlowCopyPutsOffTheNextForAFifthOfASecond(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := bursting(t, f, nil)
+	burst(t, nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		f.forking = func(context.Context, *fakeWorker, Purpose) error {
 			time.Sleep(3 * time.Second)
 			return nil
@@ -444,8 +428,7 @@ func TestADeathThatVariablesFinds(t *testing.T) {
 }
 
 func TestCopiesAreRarerWhereManyAreMadeAtOnce(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := bursting(t, remembers(), nil)
+	burst(t, nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		s := m.sessions[run(t, m, "a").InterpreterID]
 		began := time.Now()
 		time.Sleep(5 * time.Millisecond)

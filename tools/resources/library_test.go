@@ -189,6 +189,19 @@ var eras = map[string][]client.ClientOption{
 	"legacy": {client.WithLegacyProtocolOnly()},
 }
 
+// inEachEra runs a test with two clients of a house.
+func inEachEra(t *testing.T, test func(t *testing.T, c, stranger *client.Client)) {
+	t.Helper()
+	h := newHouse(t, time.Hour)
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			c, _ := h.connect(t, options...)
+			stranger, _ := h.connect(t, options...)
+			test(t, c, stranger)
+		})
+	}
+}
+
 // call calls a tool with arguments written as JSON.
 func call(t *testing.T, c *client.Client, tool, arguments string) *mcp.CallToolResult {
 	t.Helper()

@@ -17,25 +17,21 @@ import (
 )
 
 func TestResourcesAreRead(t *testing.T) {
-	h := newHouse(t, time.Hour)
-	for era, options := range eras {
-		t.Run(era, func(t *testing.T) {
-			c, _ := h.connect(t, options...)
-			_, id := run(t, c, `{"code":"one\ntwo\nfigure f.png pixels"}`)
-			root := uri.OfInterpreter(id)
-			want := "1: one\n[1 of lines 1 to 1 match; 8 bytes in all; read on: " + root + "/executions/1/stdout?from=2&lines=1&match=o]"
-			same(t, want, readText(t, c, root+"/executions/1/stdout?match=o&lines=1"))
-			contents, err := read(c, root+"/figures/f.png")
-			must(t, err)
-			blob := contents[0].(mcp.BlobResourceContents)
-			expect(t, blob.Blob == "cGl4ZWxz" && blob.MIMEType == "image/png", "%+v", blob)
-			call(t, c, "manage_interpreters", `{"operation":"upload","path":"data/é.csv","content":"1,2\n3,4\n"}`)
-			checkJSON(t, readText(t, c, root), map[string]any{"id": id, "runs.0.uri": root + "/executions/1", "runs.0.stdout_bytes": 8., "runs.0.figure_uris.0": root + "/figures/f.png"})
-			checkJSON(t, readText(t, c, root+"/executions/1"), map[string]any{
-				"code": "one\ntwo\nfigure f.png pixels", "status": "ok", "stdout": "one\ntwo\n", "stdout_uri": root + "/executions/1/stdout", "figures.0.uri": root + "/figures/f.png"})
-			checkJSON(t, readText(t, c, root+"/files?path=data"), map[string]any{"path": "data", "entries.0.path": "data/é.csv", "entries.0.size": 8., "entries.0.uri": uri.OfFile(id, "data/é.csv")})
-		})
-	}
+	inEachEra(t, func(t *testing.T, c, _ *client.Client) {
+		_, id := run(t, c, `{"code":"one\ntwo\nfigure f.png pixels"}`)
+		root := uri.OfInterpreter(id)
+		want := "1: one\n[1 of lines 1 to 1 match; 8 bytes in all; read on: " + root + "/executions/1/stdout?from=2&lines=1&match=o]"
+		same(t, want, readText(t, c, root+"/executions/1/stdout?match=o&lines=1"))
+		contents, err := read(c, root+"/figures/f.png")
+		must(t, err)
+		blob := contents[0].(mcp.BlobResourceContents)
+		expect(t, blob.Blob == "cGl4ZWxz" && blob.MIMEType == "image/png", "%+v", blob)
+		call(t, c, "manage_interpreters", `{"operation":"upload","path":"data/é.csv","content":"1,2\n3,4\n"}`)
+		checkJSON(t, readText(t, c, root), map[string]any{"id": id, "runs.0.uri": root + "/executions/1", "runs.0.stdout_bytes": 8., "runs.0.figure_uris.0": root + "/figures/f.png"})
+		checkJSON(t, readText(t, c, root+"/executions/1"), map[string]any{
+			"code": "one\ntwo\nfigure f.png pixels", "status": "ok", "stdout": "one\ntwo\n", "stdout_uri": root + "/executions/1/stdout", "figures.0.uri": root + "/figures/f.png"})
+		checkJSON(t, readText(t, c, root+"/files?path=data"), map[string]any{"path": "data", "entries.0.path": "data/é.csv", "entries.0.size": 8., "entries.0.uri": uri.OfFile(id, "data/é.csv")})
+	})
 }
 
 // checkJSON compares what is at dotted paths of a JSON text.
@@ -62,26 +58,21 @@ func checkJSON(t *testing.T, text string, want map[string]any) {
 }
 
 func TestResourcesThatAreNotRead(t *testing.T) {
-	h := newHouse(t, time.Hour)
-	for era, options := range eras {
-		t.Run(era, func(t *testing.T) {
-			c, _ := h.connect(t, options...)
-			stranger, _ := h.connect(t, options...)
-			_, id := run(t, c, `{"code":"one"}`)
-			root := uri.OfInterpreter(id)
-			for _, address := range []string{root, root + "/executions/1", root + "/executions/1/stdout", root + "/files", root + "/files/x", root + "/figures/x", root + "/artifacts/x"} {
-				checkRefusal(t, stranger, address, "Interpreter "+id+" not found")
-			}
-			checkRefusal(t, c, root+"/executions/2", "executions 1 to 1 are")
-			checkRefusal(t, c, root+"/figures/x.png", "has shown no figure")
-			checkRefusal(t, c, root+"/files/none", "no \"none\" in the working directory")
-			checkRefusal(t, c, "test://nothing", "no such resource")
-			checkRefusal(t, c, readURI, "no such resource")
-			checkRefusal(t, c, root+"/files/../x", "inside the working directory")
-			checkRefusal(t, c, root+"/files//etc/passwd", "relative")
-			checkRefusal(t, c, root+"/executions/1/stdout?form=1", `unknown parameter "form"`)
-		})
-	}
+	inEachEra(t, func(t *testing.T, c, stranger *client.Client) {
+		_, id := run(t, c, `{"code":"one"}`)
+		root := uri.OfInterpreter(id)
+		for _, address := range []string{root, root + "/executions/1", root + "/executions/1/stdout", root + "/files", root + "/files/x", root + "/figures/x", root + "/artifacts/x"} {
+			checkRefusal(t, stranger, address, "Interpreter "+id+" not found")
+		}
+		checkRefusal(t, c, root+"/executions/2", "executions 1 to 1 are")
+		checkRefusal(t, c, root+"/figures/x.png", "has shown no figure")
+		checkRefusal(t, c, root+"/files/none", "no \"none\" in the working directory")
+		checkRefusal(t, c, "test://nothing", "no such resource")
+		checkRefusal(t, c, readURI, "no such resource")
+		checkRefusal(t, c, root+"/files/../x", "inside the working directory")
+		checkRefusal(t, c, root+"/files//etc/passwd", "relative")
+		checkRefusal(t, c, root+"/executions/1/stdout?form=1", `unknown parameter "form"`)
+	})
 }
 
 func checkRefusal(t *testing.T, c *client.Client, address, words string) {
@@ -92,25 +83,20 @@ func checkRefusal(t *testing.T, c *client.Client, address, words string) {
 }
 
 func TestResourcesAreListed(t *testing.T) {
-	h := newHouse(t, time.Hour)
-	for era, options := range eras {
-		t.Run(era, func(t *testing.T) {
-			c, _ := h.connect(t, options...)
-			stranger, _ := h.connect(t, options...)
-			uris := listedURIs(t, c)
-			expect(t, len(uris) == 0, "%v", uris)
-			long, _ := json.Marshal(map[string]any{"code": strings.Repeat("long\n", 1000)})
-			_, id := run(t, c, `{"code":"short\nfigure a.png x\nfigure b.png x"}`)
-			run(t, c, string(long))
-			root := uri.OfInterpreter(id)
-			want := []string{root, root + "/files", root + "/executions/2/stdout", root + "/figures/a.png", root + "/figures/b.png"}
-			same(t, want, listedURIs(t, c))
-			uris = listedURIs(t, stranger)
-			expect(t, len(uris) == 0, "%v", uris)
-			templates, err := c.ListResourceTemplates(t.Context(), mcp.ListResourceTemplatesRequest{})
-			expect(t, err == nil && len(templates.ResourceTemplates) == 8, "%v %v", templates, err)
-		})
-	}
+	inEachEra(t, func(t *testing.T, c, stranger *client.Client) {
+		uris := listedURIs(t, c)
+		expect(t, len(uris) == 0, "%v", uris)
+		long, _ := json.Marshal(map[string]any{"code": strings.Repeat("long\n", 1000)})
+		_, id := run(t, c, `{"code":"short\nfigure a.png x\nfigure b.png x"}`)
+		run(t, c, string(long))
+		root := uri.OfInterpreter(id)
+		want := []string{root, root + "/files", root + "/executions/2/stdout", root + "/figures/a.png", root + "/figures/b.png"}
+		same(t, want, listedURIs(t, c))
+		uris = listedURIs(t, stranger)
+		expect(t, len(uris) == 0, "%v", uris)
+		templates, err := c.ListResourceTemplates(t.Context(), mcp.ListResourceTemplatesRequest{})
+		expect(t, err == nil && len(templates.ResourceTemplates) == 8, "%v %v", templates, err)
+	})
 }
 
 func listedURIs(t *testing.T, c *client.Client) []string {
@@ -140,37 +126,32 @@ func TestListsAreBounded(t *testing.T) {
 }
 
 func TestCompletion(t *testing.T) {
-	h := newHouse(t, time.Hour)
-	for era, options := range eras {
-		t.Run(era, func(t *testing.T) {
-			c, _ := h.connect(t, options...)
-			stranger, _ := h.connect(t, options...)
-			_, id := run(t, c, `{"code":"figure a.png x"}`)
-			run(t, c, `{"code":"figure b.png x\nartifact a%b.md first"}`)
-			run(t, c, `{"code":"artifact a%b.md second\nartifact c.md other"}`)
-			got := complete(t, c, uri.Artifact, "name", "", nil)
-			expect(t, cmp.Equal(got, []string{"c.md", "a%b.md"}), "%v", got)
-			call(t, c, "manage_interpreters", `{"operation":"upload","path":"data/x.csv","content":""}`)
-			for _, test := range []struct {
-				name, value string
-				want        []string
-			}{
-				{"id", "", []string{id}}, {"id", id[:3], []string{id}}, {"id", "x", []string{}},
-				{"n", "", []string{"3", "2", "1"}}, {"name", "a", []string{"a.png"}}, {"path", "", []string{"data/"}},
-				{"path", "data/", []string{"data/x.csv"}}, {"path", "d", []string{"data/"}}, {"path", "../", []string{}}, {"path", "/", []string{}}, {"other", "", []string{}},
-			} {
-				diff := cmp.Diff(test.want, complete(t, c, uri.Figure, test.name, test.value, nil))
-				expect(t, diff == "", "%s %q: %s", test.name, test.value, diff)
-				theirs := complete(t, stranger, uri.Figure, test.name, test.value, map[string]string{"id": id})
-				expect(t, len(theirs) == 0, "%s %q: a stranger gets %v", test.name, test.value, theirs)
-			}
-			call(t, c, "manage_interpreters", `{"operation":"create"}`)
-			numbers := complete(t, c, uri.Figure, "n", "", nil)
-			expect(t, len(numbers) == 0, "of which interpreter? %v", numbers)
-			numbers = complete(t, c, uri.Figure, "n", "", map[string]string{"id": id})
-			expect(t, len(numbers) == 3, "%v", numbers)
-		})
-	}
+	inEachEra(t, func(t *testing.T, c, stranger *client.Client) {
+		_, id := run(t, c, `{"code":"figure a.png x"}`)
+		run(t, c, `{"code":"figure b.png x\nartifact a%b.md first"}`)
+		run(t, c, `{"code":"artifact a%b.md second\nartifact c.md other"}`)
+		got := complete(t, c, uri.Artifact, "name", "", nil)
+		expect(t, cmp.Equal(got, []string{"c.md", "a%b.md"}), "%v", got)
+		call(t, c, "manage_interpreters", `{"operation":"upload","path":"data/x.csv","content":""}`)
+		for _, test := range []struct {
+			name, value string
+			want        []string
+		}{
+			{"id", "", []string{id}}, {"id", id[:3], []string{id}}, {"id", "x", []string{}},
+			{"n", "", []string{"3", "2", "1"}}, {"name", "a", []string{"a.png"}}, {"path", "", []string{"data/"}},
+			{"path", "data/", []string{"data/x.csv"}}, {"path", "d", []string{"data/"}}, {"path", "../", []string{}}, {"path", "/", []string{}}, {"other", "", []string{}},
+		} {
+			diff := cmp.Diff(test.want, complete(t, c, uri.Figure, test.name, test.value, nil))
+			expect(t, diff == "", "%s %q: %s", test.name, test.value, diff)
+			theirs := complete(t, stranger, uri.Figure, test.name, test.value, map[string]string{"id": id})
+			expect(t, len(theirs) == 0, "%s %q: a stranger gets %v", test.name, test.value, theirs)
+		}
+		call(t, c, "manage_interpreters", `{"operation":"create"}`)
+		numbers := complete(t, c, uri.Figure, "n", "", nil)
+		expect(t, len(numbers) == 0, "of which interpreter? %v", numbers)
+		numbers = complete(t, c, uri.Figure, "n", "", map[string]string{"id": id})
+		expect(t, len(numbers) == 3, "%v", numbers)
+	})
 }
 
 func complete(t *testing.T, c *client.Client, kind uri.Kind, name, value string, around map[string]string) []string {
