@@ -284,8 +284,6 @@ func python() *fakeStarter {
 	})
 }
 
-func noteOf(r *Result) string { return strings.Join(r.Notes, "\n") }
-
 func TestMissingNameIsToldWhereItIs(t *testing.T) {
 	m := newTestManager(t, python(), nil)
 	create(t, m, anna, "data")
@@ -294,19 +292,19 @@ func TestMissingNameIsToldWhereItIs(t *testing.T) {
 	runAs(t, m, bert, RunRequest{Code: "secret = 1", InterpreterID: "data"})
 
 	want := `frame is defined in interpreter data; pass interpreter_id "data" to use it`
-	got := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"}))
+	got := notes(runAs(t, m, anna, RunRequest{Code: "frame"}))
 	expect(t, got == want, "the note is %q, want %q", got, want)
 	for what, r := range map[string]*Result{
 		"another client's":  runAs(t, m, anna, RunRequest{Code: "secret"}),
 		"nobody's":          runAs(t, m, anna, RunRequest{Code: "nowhere"}),
 		"the session's own": runAs(t, m, anna, RunRequest{Code: "frame", InterpreterID: "data"}),
 	} {
-		note := noteOf(r)
+		note := notes(r)
 		expect(t, note == "", "%s: %s", what, note)
 	}
 
 	runAs(t, m, anna, RunRequest{Code: "del frame", InterpreterID: "data"})
-	note := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"}))
+	note := notes(runAs(t, m, anna, RunRequest{Code: "frame"}))
 	expect(t, note == "", "it is deleted: %s", note)
 }
 
@@ -316,16 +314,16 @@ func TestNamesGoWithTheirState(t *testing.T) {
 	m.options.History = 3
 	create(t, m, anna, "data")
 	defined := func(name string) bool {
-		return noteOf(runAs(t, m, anna, RunRequest{Code: name})) != ""
+		return notes(runAs(t, m, anna, RunRequest{Code: name})) != ""
 	}
 	runAs(t, m, anna, RunRequest{Code: "a = 1", InterpreterID: "data"})
 	runAs(t, m, anna, RunRequest{Code: "b = 1", InterpreterID: "data"})
 	must(t, errOf(m.Branch(t.Context(), anna, "data")))
 	must(t, errOf(m.Undo(t.Context(), anna, "data")))
-	note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"}))
+	note := notes(runAs(t, m, anna, RunRequest{Code: "b"}))
 	expect(t, strings.Contains(note, "in interpreter py1;") && !strings.Contains(note, "data"), "b is undone in data and lives in its branch: %q", note)
 	runAs(t, m, anna, RunRequest{Code: "c = 1", InterpreterID: "data"})
-	note = noteOf(runAs(t, m, anna, RunRequest{Code: "b"}))
+	note = notes(runAs(t, m, anna, RunRequest{Code: "b"}))
 	expect(t, !strings.Contains(note, "data"), "a later execution does not bring it back: %q", note)
 	must(t, errOf(m.Restart(t.Context(), anna, "data")))
 	expect(t, !defined("c"), "c is gone with the restart")
@@ -357,17 +355,17 @@ func TestAProgramIsToldOfItsEarlierInterpreters(t *testing.T) {
 	first := runAs(t, m, "session:1", RunRequest{Code: "frame = 1"}).InterpreterID
 	m.Leave(t.Context(), "session:1", true)
 	second := runAs(t, m, "session:2", RunRequest{Code: "frame"})
-	if got, want := noteOf(second), "frame is defined in interpreter "+first; !strings.Contains(got, want) {
+	if got, want := notes(second), "frame is defined in interpreter "+first; !strings.Contains(got, want) {
 		t.Errorf("the note is %q, want %q", got, want)
 	}
 	needsHandle = true
-	if note := noteOf(runAs(t, m, "session:2", RunRequest{Code: "frame", InterpreterID: second.InterpreterID})); note != "" {
+	if note := notes(runAs(t, m, "session:2", RunRequest{Code: "frame", InterpreterID: second.InterpreterID})); note != "" {
 		t.Errorf("one process may be many people: %s", note)
 	}
 	needsHandle = false
 	for client, where := range map[Client]string{"session:3": "process:8.1", "session:4": "address:192.0.2.1", "session:5": "", anna: "process:7.1"} {
 		place = where
-		note := noteOf(runAs(t, m, client, RunRequest{Code: "frame"}))
+		note := notes(runAs(t, m, client, RunRequest{Code: "frame"}))
 		expect(t, note == "", "%s at %q: %s", client, where, note)
 	}
 }

@@ -234,7 +234,7 @@ func TestAStateThatCanNotBeCopiedIsToldBeforeAndAfter(t *testing.T) {
 	wantNotes(t, r, "could not be brought back: 3 Python threads are running")
 	r = run(t, m, "b")
 	wantState(t, r, "", true)
-	expect(t, r.Stdout == "b", "%+v", r)
+	wantOut(t, r, "b")
 }
 
 func TestAFailingCopyFailsNoCall(t *testing.T) {

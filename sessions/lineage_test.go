@@ -327,7 +327,7 @@ func TestTheWallExplainsItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newTestManager(t, raising(test.wall), nil)
 			r := run(t, m, test.code)
-			notes := strings.Join(r.Notes, "\n")
+			notes := notes(r)
 			expect(t, (test.want != "" || !strings.Contains(notes, "sandbox")) && strings.Contains(notes, test.want), "notes %q, want %q", r.Notes, test.want)
 		})
 	}

@@ -19,9 +19,7 @@ const me, other = Client("me"), Client("principal:other")
 
 func mustRun(t *testing.T, m *Manager, r RunRequest) *Result {
 	t.Helper()
-	result, err := m.Run(t.Context(), me, r)
-	must(t, err)
-	return result
+	return runAs(t, m, me, r)
 }
 
 // runAndCancel runs what goes on until it is interrupted, and cancels the call after a second.
@@ -261,8 +259,7 @@ func TestLimits(t *testing.T) {
 func TestEndOfAClientEndsItsSessionsOnly(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
 	mine := mustRun(t, m, RunRequest{Code: "a"})
-	theirs, err := m.Run(t.Context(), other, RunRequest{Code: "b"})
-	must(t, err)
+	theirs := runAs(t, m, other, RunRequest{Code: "b"})
 	m.EndClient(t.Context(), me)
 	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: mine.InterpreterID})), CodeNotFound)
 	r, err := m.Run(t.Context(), other, RunRequest{Code: "b"})

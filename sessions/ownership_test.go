@@ -13,9 +13,7 @@ import (
 // anonymously runs code for a caller that can't be told from others.
 func anonymously(t *testing.T, m *Manager, id, code string) *Result {
 	t.Helper()
-	r, err := m.Run(t.Context(), Anonymous, RunRequest{Code: code, InterpreterID: id})
-	must(t, err)
-	return r
+	return runAs(t, m, Anonymous, RunRequest{Code: code, InterpreterID: id})
 }
 
 func TestAnonymousCallersOwnNothing(t *testing.T) {
@@ -122,7 +120,7 @@ func TestNobodysSessionsEnd(t *testing.T) {
 		twice := anonymously(t, m, "", "a").InterpreterID
 		running := anonymously(t, m, "", "a").InterpreterID
 		anonymously(t, m, twice, "b")
-		must(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "hang", InterpreterID: running, Timeout: 2 * time.Hour, Wait: time.Second})))
+		runAs(t, m, Anonymous, RunRequest{Code: "hang", InterpreterID: running, Timeout: 2 * time.Hour, Wait: time.Second})
 		mine := mustCreate(t, m).ID
 		time.Sleep(unclaimedTTL + 2*time.Minute)
 		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: once})), CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
@@ -192,9 +190,9 @@ func TestConversations(t *testing.T) {
 		in(fmt.Sprint("more ", i), "y")
 	}
 	r := in("one", "z")
-	expect(t, r.Stdout == "z" && strings.Contains(strings.Join(r.Notes, "\n"), "to make room for another conversation"), "%+v", r)
+	expect(t, r.Stdout == "z" && strings.Contains(notes(r), "to make room for another conversation"), "%+v", r)
 	r = in("", "f")
-	expect(t, r.Stdout == "e f", "what belongs to no conversation gave way: %+v", r)
+	wantOut(t, r, "e f")
 }
 
 // TestSeventyCalls that each come as a new client never meet the limit, whoever they
@@ -270,15 +268,13 @@ func TestAProgramIsOneClient(t *testing.T) {
 		})
 		first, second := Client("process:7.1 a"), Client("session:b")
 		for _, client := range []Client{first, second} {
-			must(t, errOf(m.Run(t.Context(), client, RunRequest{Code: "x"})))
+			runAs(t, m, client, RunRequest{Code: "x"})
 			time.Sleep(time.Millisecond)
 		}
 		wantCode(t, errOf(m.Create(t.Context(), "process:7.1 c", CreateRequest{})), CodeLimit, "you have 2 interpreters already, by all your program's names", "--max-sessions-per-client", "delete")
-		r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"})
-		expect(t, err == nil && r.Stdout == "z", "%+v, %v", r, err)
-		r, err = m.Run(t.Context(), second, RunRequest{Code: "y"})
-		expect(t, err == nil && r.Stdout == "x y", "%+v, %v", r, err)
-		must(t, errOf(m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "y"})))
+		wantOut(t, runAs(t, m, "process:7.1 c", RunRequest{Code: "z"}), "z")
+		wantOut(t, runAs(t, m, second, RunRequest{Code: "y"}), "x y")
+		runAs(t, m, "process:7.1 c", RunRequest{Code: "y"})
 		wantCode(t, errOf(m.Run(t.Context(), first, RunRequest{Code: "y"})), CodeLimit, "you have 2 interpreters already, by all your program's names")
 		must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
 	})
@@ -305,7 +301,7 @@ func TestNoDefaultInterpreter(t *testing.T) {
 		}
 	}
 	wantOut(t, runIn(t, m, mustCreate(t, m).ID, "a"), "a")
-	must(t, errOf(m.Run(t.Context(), other, RunRequest{Code: "a"})))
+	runAs(t, m, other, RunRequest{Code: "a"})
 }
 
 // TestAFullClientMayUseNobodysSession but gets no more than it may have.

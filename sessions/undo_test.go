@@ -318,9 +318,7 @@ func (r *rules) Verify(_ context.Context, client Client, kind Kind, code string)
 // visit runs code as the operator does, in the session of that name.
 func visit(t *testing.T, m *Manager, code string) *Result {
 	t.Helper()
-	r, err := m.Run(t.Context(), Operator, RunRequest{Code: code, InterpreterID: seenByOperator(t, m)})
-	must(t, err)
-	return r
+	return runAs(t, m, Operator, RunRequest{Code: code, InterpreterID: seenByOperator(t, m)})
 }
 
 // seenByOperator is the key of the one session there is.
@@ -390,7 +388,7 @@ func TestAnswersGoToWhoAsked(t *testing.T) {
 		r = wait(t, m)
 		expect(t, r.Execution == 3, "%+v", r)
 		// Ctrl-C at the prompt is not for the agent's code.
-		must(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "d", Wait: -1})))
+		runAs(t, m, me, RunRequest{Code: "d", Wait: -1})
 		i, err := m.Interrupt(t.Context(), Operator, key)
 		expect(t, err == nil && !i.Stopped, "%+v, %v", i, err)
 		wait(t, m)
