@@ -31,9 +31,12 @@ func (a *object) check(m member, property *jsonschema.Schema) (json.RawMessage, 
 			return nil, fault(m.name, "argument %q must be a whole number, not %s", m.name, clip(string(m.value)))
 		}
 	case isStrings(property):
-		var items []string
-		if json.Unmarshal(value, &items) != nil {
-			return nil, fault(m.name, "argument %q must hold strings only", m.name)
+		var items []json.RawMessage
+		_ = json.Unmarshal(value, &items) // which is valid
+		for i, item := range items {
+			if kind(item) != "string" { // null would be read as one
+				return nil, fault(m.name, "argument %q must hold strings only; item %d is %s", m.name, i+1, describe(item))
+			}
 		}
 	}
 	return value, checkChoice(m.name, value, property)

@@ -88,10 +88,10 @@ func TestDecodeRefuses(t *testing.T) {
 			`argument "timeout" must be a number of seconds, not the string "\"30\""`},
 		"no unit":        {`{"code":"x","ratio":{}}`, "ratio", `argument "ratio" must be a number, not an object`},
 		"not a boolean":  {`{"code":"x","reset":1}`, "reset", `argument "reset" must be true or false, not the number 1`},
-		"no names":       {`{"code":"x","names":["a"]}`, "names", `argument "names" must be a list of objects with name and value, not an array`},
+		"no names":       {`{"code":"x","names":["a"]}`, "names", `argument "names" must hold objects with name and value; item 1 is the string "a"`},
 		"no list":        {`{"code":"x","names":5}`, "names", `argument "names" must be a list of objects with name and value, not the number 5`},
-		"no name":        {`{"code":"x","names":[{"value":"b"}]}`, "names", `argument "names" must be a list of objects with name and value, not an array`},
-		"other field":    {`{"code":"x","names":[{"name":"a","text":"b"}]}`, "names", `argument "names" must be a list of objects with name and value, not an array`},
+		"no name":        {`{"code":"x","names":[{"value":"b"}]}`, "names", `argument "names" must hold objects with name and value; item 1 has no name`},
+		"other field":    {`{"code":"x","names":[{"name":"a"},{"name":"a","text":"b"}]}`, "names", `argument "names" must hold objects with name and value; item 2 has text the string "b"`},
 		"no text":        {`{"code":"x","names":{"a":5}}`, "names", `names["a"] must be a string, or null to remove it, not 5; put other values into a string, as JSON say`},
 		"a name twice":   {`{"code":"x","names":[{"name":"a","value":"b"},{"name":"a"}]}`, "names", `names["a"] is given twice; give it once`},
 		"too small":      {`{"code":"x","wait":-1}`, "wait", `argument "wait" must be at least 0 seconds, not -1`},
@@ -159,7 +159,8 @@ func TestListsOfStrings(t *testing.T) {
 	}
 	for raw, want := range map[string]string{
 		`{"names": "a"}`:       `argument "names" must be an array of strings, not the string "a"`,
-		`{"names": ["a", []]}`: `argument "names" must hold strings only`,
+		`{"names": ["a", []]}`: `argument "names" must hold strings only; item 2 is an array`,
+		`{"names": [null]}`:    `argument "names" must hold strings only; item 1 is the null null`,
 	} {
 		if _, err := a.Decode(json.RawMessage(raw)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v", raw, err)

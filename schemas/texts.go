@@ -31,7 +31,17 @@ func textsByName(argument string, value json.RawMessage) (json.RawMessage, error
 	var members []member
 	if inner, ok := convert(value, "object"); ok {
 		members, _ = readMembers(inner) // which is valid
-	} else if members, ok = namesAndValues(value); !ok {
+	} else if inner, ok = convert(value, "array"); ok {
+		var items []json.RawMessage
+		_ = json.Unmarshal(inner, &items) // which is valid too
+		for i, item := range items {
+			m, wrong := nameAndValue(item)
+			if wrong != "" {
+				return nil, fault(argument, "argument %q must hold objects with name and value; item %d %s", argument, i+1, wrong)
+			}
+			members = append(members, m)
+		}
+	} else {
 		return nil, fault(argument, "argument %q must be a list of objects with name and value, not %s", argument, describe(value))
 	}
 	texts := Texts{}
@@ -48,26 +58,25 @@ func textsByName(argument string, value json.RawMessage) (json.RawMessage, error
 	return json.Marshal(texts)
 }
 
-// namesAndValues reads a list of objects that have a name and perhaps a value.
-func namesAndValues(value json.RawMessage) (members []member, ok bool) {
-	inner, ok := convert(value, "array")
-	var items []map[string]json.RawMessage
-	if !ok || json.Unmarshal(inner, &items) != nil {
-		return nil, false
+// nameAndValue reads an object that has a name and perhaps a value, or says what is wrong
+// with it.
+func nameAndValue(item json.RawMessage) (m member, wrong string) {
+	fields, err := readMembers(item)
+	if err != nil {
+		return m, "is " + describe(item)
 	}
-	for _, item := range items {
-		m := member{value: json.RawMessage("null")}
-		for field, value := range item {
-			switch field {
-			case "name":
-				ok = ok && json.Unmarshal(value, &m.name) == nil
-			case "value":
-				m.value = value
-			default:
-				ok = false
-			}
+	m.value = json.RawMessage("null")
+	for _, field := range fields {
+		switch {
+		case field.name == "name" && json.Unmarshal(field.value, &m.name) == nil:
+		case field.name == "value":
+			m.value = field.value
+		default:
+			return m, "has " + clip(field.name) + " " + describe(field.value)
 		}
-		members, ok = append(members, m), ok && m.name != ""
 	}
-	return members, ok
+	if m.name == "" {
+		return m, "has no name"
+	}
+	return m, ""
 }

@@ -63,9 +63,7 @@ func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
 		wantState(t, runIn(t, m, child.ID, "crash"), "restored", true)
 		wantOut(t, runIn(t, m, child.ID, "b"), "a b")
 		_, err := m.Undo(t.Context(), me, child.ID) // to where it was branched
-		if err != nil {
-			t.Error(err)
-		}
+		expect(t, err == nil, "%+v", err)
 		wantCode(t, errOf(m.Undo(t.Context(), me, child.ID)), CodeInvalid, "nothing has run since", "branched")
 	})
 }
@@ -75,10 +73,16 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeNotFound)
 		run(t, m, "2 threads")
 		list(t, m)
-		f.forking = func(context.Context, *fakeWorker, Purpose) error {
-			return &ForkError{Reason: "2 Python threads are running"}
+		for reason, remedy := range map[string]string{
+			"2 Python threads are running":               "end these threads (shut down what started them) and try again, or use",
+			"it holds too much (--checkpoint-memory)":    "free memory (del what is not needed any more) and try again, or use",
+			"1 native thread is running":                 "use",
+			"it waits for what another process is doing": "try again, or use",
+		} {
+			f.forking = func(context.Context, *fakeWorker, Purpose) error { return &ForkError{Reason: reason} }
+			err := errOf(m.Branch(t.Context(), me, ""))
+			wantCode(t, err, CodeStart, "can't be branched now: "+reason+"; "+remedy+" operation \"create\"")
 		}
-		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "can't be branched now: 2 Python threads are running; end or free what stands against it and try again, or use operation \"create\"")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
 		same(t, 1, len(list(t, m)))

@@ -90,7 +90,7 @@ func (s *Session) wakeBy(then time.Time) {
 
 // wakeByLocked is for callers that hold mu.
 func (s *Session) wakeByLocked(then time.Time) {
-	if s.ended || !s.wakes.IsZero() && !then.Before(s.wakes) {
+	if !s.wakes.IsZero() && !then.Before(s.wakes) {
 		return
 	}
 	s.wakes = then
@@ -105,10 +105,10 @@ func (s *Session) upkeep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wakes = time.Time{}
+	s.wakeCallers()
 	if s.ended {
 		return
 	}
-	s.wakeCallers()
 	switch idle := s.options.CopyIdle; {
 	case s.current != nil: // its end sees to the copy
 		s.supervise(s.current)

@@ -39,6 +39,33 @@ func TestRestartGoesAheadOfTheQueue(t *testing.T) {
 	})
 }
 
+// TestACallOutlastsNoSessionThatCanNotEnd: no signal ends a process that waits for a disk.
+func TestACallOutlastsNoSessionThatCanNotEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ends := make(chan struct{})
+		m := newTestManager(t, &fakeStarter{start: func(Spec) (*fakeWorker, error) {
+			return &fakeWorker{answersAtDeath: true, run: func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
+				<-ends
+				<-w.exited
+				return Outcome{}, w.crash
+			}}, nil
+		}}, nil)
+		answered := make(chan time.Duration, 1)
+		began := time.Now()
+		go func() {
+			_, _ = m.Run(t.Context(), me, RunRequest{Code: "x"})
+			answered <- time.Since(began)
+		}()
+		synctest.Wait()
+		go m.Close(t.Context())
+		time.Sleep(time.Hour)
+		close(ends)
+		if took := <-answered; took != 45*time.Second {
+			t.Errorf("answered after %s", took)
+		}
+	})
+}
+
 func TestDeletedIsNotRestarted(t *testing.T) {
 	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		l := mustCreate(t, m)

@@ -33,8 +33,6 @@ type fakeStarter struct {
 	understudies []*fakeUnderstudy
 }
 
-func (f *fakeStarter) Name() string { return "fake" }
-
 func (f *fakeStarter) ForkObstacle() string {
 	if f.forks {
 		return ""

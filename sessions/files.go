@@ -237,7 +237,10 @@ func (s *Session) readFile(ctx context.Context, root *os.Root, local string, r R
 func tooLarge(f FileInfo, text bool, most int64) error {
 	part := "let code write the part you need into another file"
 	if text {
-		part = "read a part with from and lines, as in ?from=1&lines=500 (from=-100 counts from the end), or search with match"
+		part = "read a part with from and lines, as in ?from=1&lines=500, or search with match"
+	}
+	if text && f.Size <= output.ScanBytes {
+		part += "; from=-100 counts from the end"
 	}
 	return Errorf(CodeLimit, "%q is larger (%d bytes) than the %d bytes that one answer holds; %s", f.Path, f.Size, most, part)
 }
@@ -412,5 +415,5 @@ func unwritable(local string, err error) error {
 	case errors.As(err, &link):
 		cause = link.Err
 	}
-	return Errorf(CodeInvalid, "%q could not be written into the working directory: %v", name, cause)
+	return Errorf(CodeInvalid, "%q could not be written into the working directory: %v; give another path", name, cause)
 }

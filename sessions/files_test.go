@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"understudy/sessions/output"
 )
 
 // withFiles returns a manager, the id of a session of me's, and the session's
@@ -94,6 +96,14 @@ func TestFilesThatAreNotRead(t *testing.T) {
 	}
 }
 
+// TestLinesAreCountedFromTheEndOfWhatIsCountedWhole: of a longer file a line can't be named so.
+func TestLinesAreCountedFromTheEndOfWhatIsCountedWhole(t *testing.T) {
+	for size, said := range map[int64]bool{output.ScanBytes: true, output.ScanBytes + 1: false} {
+		err := tooLarge(FileInfo{Size: size}, true, 1)
+		expect(t, strings.Contains(err.Error(), "from=-100") == said, "%d bytes: %v", size, err)
+	}
+}
+
 func TestDirectoriesAreListed(t *testing.T) {
 	t.Parallel()
 	m, id, dir := withFiles(t)
@@ -112,8 +122,7 @@ func TestDirectoriesAreListed(t *testing.T) {
 	for path, words := range badPaths {
 		wantCode(t, errOf(m.Files(t.Context(), me, id, path)), CodeInvalid, words)
 	}
-	_, err = m.Files(t.Context(), me, id, "a.txt")
-	wantCode(t, err, CodeInvalid, "not a directory")
+	wantCode(t, errOf(m.Files(t.Context(), me, id, "a.txt")), CodeInvalid, "not a directory")
 	for i := range mostEntries + 5 {
 		must(t, os.WriteFile(filepath.Join(dir, "sub", "f"+strings.Repeat("0", i%7)+string(rune('a'+i%26))+string(rune('α'+i/26))), nil, 0o600))
 	}
@@ -208,7 +217,7 @@ func TestUploads(t *testing.T) {
 		wantCode(t, err, CodeInvalid, words)
 	}
 	for path, words := range map[string]string{
-		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "could not be written",
+		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "; give another path",
 	} {
 		wantCode(t, errOf(m.Upload(t.Context(), me, id, path, []byte("x"))), CodeInvalid, words)
 	}
@@ -386,6 +395,22 @@ func TestADirectoryIsHandedOverOnce(t *testing.T) {
 	runIn(t, m, parent.ID, "crash")
 	n := len(c.admitted[parent.ID])
 	expect(t, n == 6, "%q", c.admitted)
+}
+
+// TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain where who tidies up removes the home.
+func TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain(t *testing.T) {
+	m, c, root := walled(t, nil)
+	id := mustCreate(t, m).ID
+	home, dirs := filepath.Join(root, "home-"+id), m.sessions[id].dirs
+	anew := func() error { return errors.Join(os.RemoveAll(home), dirs.Make()) }
+	c.wait = func(context.Context) error { return anew() }
+	must(t, errors.Join(anew(), dirs.PrepareSandbox(t.Context())))
+	c.wait = nil
+	for _, want := range []int{3 * 4, 3 * 4} {
+		if err := dirs.PrepareSandbox(t.Context()); err != nil || len(c.admitted[id]) != want {
+			t.Errorf("%q %v", c.admitted, err)
+		}
+	}
 }
 
 func TestWhatIsNotAdmittedDoesNotStart(t *testing.T) {

@@ -147,8 +147,13 @@ func (s *Session) growBare(ctx context.Context, parent *Session) (notes []string
 func (s *Session) notBranched(err error) error {
 	var refused *ForkError
 	if errors.As(err, &refused) {
-		remedy := "end or free what stands against it and try again, or "
-		if strings.Contains(refused.Reason, "native thread") || strings.Contains(refused.Reason, "CUDA") { // nothing ends these
+		remedy := "try again, or "
+		switch r := refused.Reason; {
+		case strings.Contains(r, "Python thread"):
+			remedy = "end these threads (shut down what started them) and try again, or "
+		case strings.Contains(r, "--checkpoint-memory"):
+			remedy = "free memory (del what is not needed any more) and try again, or "
+		case strings.Contains(r, "native thread"), strings.Contains(r, "CUDA"): // nothing ends these
 			remedy = ""
 		}
 		return Errorf(CodeStart, "interpreter %q can't be branched now: %s; %suse operation \"create\" and run the code again in the new interpreter", s.name, refused.Reason, remedy)

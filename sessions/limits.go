@@ -116,7 +116,7 @@ func (m *Manager) makeRoom(of defaultKey, origin string, b birth) (oldest *Sessi
 	var refusal *Error
 	switch {
 	case isKnown && m.isFull(of.client, origin):
-		refusal = m.fullFor()
+		refusal = m.fullFor(of.client)
 		if b.isDefault { // it asked for none: one of its own gives way that no call has come back to
 			oldest = m.evictUnclaimed(func(s *Session) bool { return m.counts(s, of.client, origin) }, origin)
 		}
@@ -145,8 +145,12 @@ func (m *Manager) makeRoom(of defaultKey, origin string, b birth) (oldest *Sessi
 }
 
 // fullFor says to the client that it has as many as one may have. The caller holds mu.
-func (m *Manager) fullFor() *Error {
-	return Errorf(CodeLimit, "you have %s already, by all your program's names and connections together, the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", phrase.Count(m.options.MaxPerClient, "interpreter"))
+func (m *Manager) fullFor(client Client) *Error {
+	who := "you have %s already"
+	if len(m.owned[client]) < m.options.MaxPerClient {
+		who = "your program has %s already, by all its names and connections together"
+	}
+	return Errorf(CodeLimit, who+", the limit for one client (--max-sessions-per-client); delete one with manage_interpreters first", phrase.Count(m.options.MaxPerClient, "interpreter"))
 }
 
 // fullOf says to the client that the limit of all together is reached. The caller

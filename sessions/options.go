@@ -31,7 +31,7 @@ type Options struct {
 	// session. The note, if any, is told with that session's first answer.
 	Locate func(ctx context.Context) (workdir, note string)
 	// WorkdirRoot is where the sessions' own directories are: that for figures,
-	// artifacts and the code file, which each has, and the working directory. With a
+	// artifacts and the code file, which each has, and the working directory. With
 	// an Isolator they are in the home of the session's group, which is below it.
 	WorkdirRoot  string
 	KeepWorkdirs bool // with all that the session has kept

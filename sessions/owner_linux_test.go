@@ -163,8 +163,7 @@ func TestASharedDirectoryOfAnotherUsersHoldsOthersFiles(t *testing.T) {
 	for _, name := range []string{"readable/operators", "closed/operators"} {
 		must(t, os.Chmod(filepath.Join(shared, name), 0o644))
 	}
-	_, err = m.Upload(t.Context(), me, "", "readable/operators", []byte("x"))
-	wantCode(t, err, CodeInvalid, "no upload of this interpreter wrote")
+	wantCode(t, errOf(m.Upload(t.Context(), me, "", "readable/operators", []byte("x"))), CodeInvalid, "no upload of this interpreter wrote")
 	for _, name := range []string{"readable/x", "readable/y/z"} {
 		wantCode(t, errOf(m.Upload(t.Context(), me, "", name, []byte("x"))), CodeInvalid, "permission denied")
 	}

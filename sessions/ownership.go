@@ -57,7 +57,7 @@ func hasLeft(ctx context.Context) bool {
 type inflightCall struct{ end context.CancelCauseFunc }
 
 // lateCalls is how long a client that left is remembered: as long as a call of its may still
-// be on its way; of a flood of them none is.
+// be on its way; of a flood of them only the last are.
 const (
 	lateCalls      = 10 * time.Minute
 	mostDepartures = 1024
@@ -68,9 +68,11 @@ const (
 type departures map[Client]time.Time
 
 func (d departures) add(client Client) {
-	flood := len(d) >= mostDepartures
-	maps.DeleteFunc(d, func(_ Client, left time.Time) bool { return flood || time.Since(left) > lateCalls })
+	maps.DeleteFunc(d, func(_ Client, left time.Time) bool { return time.Since(left) > lateCalls })
 	d[client] = time.Now()
+	if len(d) > mostDepartures {
+		delete(d, slices.MinFunc(slices.Collect(maps.Keys(d)), func(a, b Client) int { return d[a].Compare(d[b]) }))
+	}
 }
 
 // follow returns a context that ends with the call's own, or when its client

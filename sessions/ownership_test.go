@@ -271,11 +271,11 @@ func TestAProgramIsOneClient(t *testing.T) {
 			runAs(t, m, client, RunRequest{Code: "x"})
 			time.Sleep(time.Millisecond)
 		}
-		wantCode(t, errOf(m.Create(t.Context(), "process:7.1 c", CreateRequest{})), CodeLimit, "you have 2 interpreters already, by all your program's names", "--max-sessions-per-client", "delete")
+		wantCode(t, errOf(m.Create(t.Context(), "process:7.1 c", CreateRequest{})), CodeLimit, "your program has 2 interpreters already, by all its names", "--max-sessions-per-client", "delete")
 		wantOut(t, runAs(t, m, "process:7.1 c", RunRequest{Code: "z"}), "z")
 		wantOut(t, runAs(t, m, second, RunRequest{Code: "y"}), "x y")
 		runAs(t, m, "process:7.1 c", RunRequest{Code: "y"})
-		wantCode(t, errOf(m.Run(t.Context(), first, RunRequest{Code: "y"})), CodeLimit, "you have 2 interpreters already, by all your program's names")
+		wantCode(t, errOf(m.Run(t.Context(), first, RunRequest{Code: "y"})), CodeLimit, "your program has 2 interpreters already, by all its names")
 		must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
 	})
 }

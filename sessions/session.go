@@ -343,7 +343,6 @@ func (s *Session) end(ctx context.Context) {
 		return
 	}
 	s.ended, s.endedAt = true, time.Now()
-	s.timer.Stop()
 	s.endLife()
 	if s.current != nil {
 		s.current.end(errEnd)
@@ -358,6 +357,7 @@ func (s *Session) end(ctx context.Context) {
 		cancel()
 	}
 	s.running.Wait()
+	s.timer.Stop() // only now: who waits for what can't be killed is answered in time
 	s.states.end()
 	s.images.Close()
 	s.dropWorker(ctx)

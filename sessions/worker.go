@@ -15,8 +15,6 @@ type Starter interface {
 	// Start returns a worker that is ready to run code. The context bounds
 	// the start only; the worker lives until Close or Kill.
 	Start(ctx context.Context, spec Spec) (Worker, error)
-	// Name is the value of --start that chooses this starter.
-	Name() string
 	// ForkObstacle says in a clause why this starter's workers can't be
 	// forked, "" when they can.
 	ForkObstacle() string

@@ -70,6 +70,7 @@ func TestRefusals(t *testing.T) {
 		"no code":               {"run_python_code", `{}`, `argument "code" is required for run_python_code`, false},
 		"misspelt":              {"run_python_code", `{"code":"x","interpeter_id":"7f"}`, `unknown argument "interpeter_id" for run_python_code; did you mean "interpreter_id"?`, true},
 		"an expression":         {"run_python_code", `{"code":"x","result_var_name":"df.mean()"}`, `argument "result_var_name" must be the name of one variable, not "df.mean()"; assign the expression to a variable at the end of code, as in result = …, and give that name`, true},
+		"a keyword":             {"run_python_code", `{"code":"x","result_var_name":"None"}`, `argument "result_var_name" must be the name of one variable, not "None"; assign the expression to a variable at the end of code, as in result = …, and give that name`, false},
 		"a digit first":         {"run_python_code", `{"code":"x","result_var_name":"2x"}`, `argument "result_var_name" must be the name of one variable, not "2x"; assign the expression to a variable at the end of code, as in result = …, and give that name`, false},
 		"no time":               {"run_python_code", `{"code":"x","timeout":-1}`, `argument "timeout" must be at least 0 seconds, not -1`, false},
 		"a unit":                {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`, true},
@@ -86,6 +87,7 @@ func TestRefusals(t *testing.T) {
 		"which way":             {"run_python_code", `{"code":"x","metric_var_name":"auc"}`, `argument "maximize" is required with metric_var_name: true if more of auc is better (accuracy), false if less is (an error, a loss)`, false},
 		"of what":               {"run_python_code", `{"code":"x","plan":"p","maximize":true}`, `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`, false},
 		"a metric's expression": {"run_python_code", `{"code":"x","metric_var_name":"s['auc']","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "s['auc']"; assign the expression to a variable at the end of code, as in score = …, and give that name`, false},
+		"a metric's keyword":    {"run_python_code", `{"code":"x","metric_var_name":"lambda","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "lambda"; assign the expression to a variable at the end of code, as in score = …, and give that name`, false},
 		"a long plan":           {"run_python_code", `{"code":"x","plan":"` + strings.Repeat("ä", 10_001) + `"}`, `argument "plan" may have 10,000 characters, not 10,001; a few sentences say what the trial tries and why`, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 type background struct {
 	context.Context
 	end  context.CancelFunc
+	mu   sync.Mutex // between Go and stop
 	work sync.WaitGroup
 }
 
@@ -18,10 +19,21 @@ func newBackground() *background {
 	return &background{Context: ctx, end: end}
 }
 
-// Go does something that ends when the context does.
-func (b *background) Go(do func(context.Context)) { b.work.Go(func() { do(b) }) }
+// Go does something that ends when the context does. After stop nothing begins: it reports
+// whether it did.
+func (b *background) Go(do func(context.Context)) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.Err() != nil {
+		return false
+	}
+	b.work.Go(func() { do(b) })
+	return true
+}
 
 func (b *background) stop() {
+	b.mu.Lock()
 	b.end()
+	b.mu.Unlock()
 	b.work.Wait()
 }

@@ -45,4 +45,8 @@ HTTP Error 403: understudy: no connection to localhost:1: the server's --allow-n
 Connection refused
 `
 	expect(t, r.Stdout == want, "got %q, %s", r.Stdout, r.Traceback)
+	a.python.proxy.Release(r.InterpreterID)
+	r, err = a.manager.Run(t.Context(), "ann", sessions.RunRequest{Code: "ask('http://localhost:1/')"})
+	expect(t, err == nil && (strings.Contains(r.Stdout, "refused") || strings.Contains(r.Stdout, "reset") || strings.Contains(r.Stdout, "closed")),
+		"after its release it gets %q, %v, %s, %s", r.Stdout, err, r.Status, r.Traceback)
 }

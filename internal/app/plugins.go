@@ -163,12 +163,13 @@ func (s *pluginSet) begin() {
 		s.began = time.Now()
 	default: // a pass goes on, and this one is as good as it
 	}
-	s.loaded = done
-	s.passes.Go(func(life context.Context) {
+	if s.passes.Go(func(life context.Context) {
 		defer close(done)
 		<-before
 		s.pass(life)
-	})
+	}) {
+		s.loaded = done
+	}
 }
 
 func (s *pluginSet) pass(life context.Context) {

@@ -113,6 +113,10 @@ func TestLoading(t *testing.T) {
 	all := s.tools()
 	expect(t, all[1].Broken == problem, "%+v", all)
 	s.passes.stop()
+	last := s.loaded
+	if s.begin(); s.loaded != last {
+		t.Error("a pass began after the end")
+	}
 }
 
 // TestLoad: why a plugin can't be loaded, in words that name its file.

@@ -89,9 +89,6 @@ func newPythons(c *config.Config, log *slog.Logger) *pythons {
 	}
 }
 
-// Name is the value of --start.
-func (p *pythons) Name() string { return p.config.Serve.Start }
-
 // Waiting says in a clause what starts wait for now, "" when for nothing.
 func (p *pythons) Waiting() string {
 	if p.workspace == nil {

@@ -28,7 +28,6 @@ type trialStarter struct {
 	closed int
 }
 
-func (s *trialStarter) Name() string         { return "trial" }
 func (s *trialStarter) ForkObstacle() string { return "" }
 func (s *trialStarter) Start(_ context.Context, spec sessions.Spec) (sessions.Worker, error) {
 	s.starts++

@@ -28,7 +28,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		return fmt.Errorf("not serving: %w", err)
 	}
 	if len(c.Ignored) > 0 {
-		log.Warn("keys of the configuration file that are no settings are ignored", "keys", strings.Join(c.Ignored, ", "))
+		log.Warn("settings that are none any more, or none here, are ignored", "settings", strings.Join(c.Ignored, ", "))
 	}
 	// Nobody is to find a server that would run code without the wall it needs.
 	if err := checkFloor(ctx, c); err != nil {

@@ -29,10 +29,7 @@ var bom = []byte("\ufeff")
 // clients whose files are edited, see Edits.
 func (c Client) Install(path string, scope Scope, server Server) (Change, error) {
 	change := Change{Path: path}
-	file := path
-	if followed, err := filepath.EvalSymlinks(path); err == nil {
-		file = followed // and the link stays
-	}
+	file := target(path)
 	before, err := os.ReadFile(file)
 	absent := errors.Is(err, fs.ErrNotExist)
 	if err != nil && !absent {
@@ -59,6 +56,22 @@ func (c Client) Install(path string, scope Scope, server Server) (Change, error)
 	}
 	change.Changed = true
 	return change, replace(file, after, scope)
+}
+
+// target is the file that symbolic links lead to, which is replaced while they stay. It
+// need not be there.
+func target(path string) string {
+	for range 40 { // as many links as Linux follows; reading fails where there are more
+		link, err := os.Readlink(path)
+		if err != nil {
+			break // not a link, or nothing there
+		}
+		if !filepath.IsAbs(link) {
+			link = filepath.Join(filepath.Dir(path), link)
+		}
+		path = link
+	}
+	return path
 }
 
 // backup copies the file beside itself, with its mode, under a name that is not taken.

@@ -166,19 +166,23 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 	}
 	root := t.TempDir()
 	file := filepath.Join(root, "dotfiles", "mcp.json")
-	link := filepath.Join(root, "link")
+	link, dangling := filepath.Join(root, "link"), filepath.Join(root, "dangling")
 	write(t, file, otherServer, 0o600)
-	if err := os.Symlink(filepath.Join("dotfiles", "mcp.json"), link); err != nil {
-		t.Fatal(err)
+	for name, to := range map[string]string{link: filepath.Join("dotfiles", "mcp.json"), dangling: "later.json"} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Clients["cursor"].Install(name, User, ours); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Lstat(name); err != nil || info.Mode()&os.ModeSymlink == 0 {
+			t.Errorf("%s is no link any more", name)
+		}
 	}
-	if _, err := Clients["cursor"].Install(link, User, ours); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
-		t.Error("it is no link any more")
-	}
-	if got := content(t, file); !strings.Contains(got, "/opt/understudy") {
-		t.Errorf("%s holds %q", file, got)
+	for _, file := range []string{file, filepath.Join(root, "later.json")} {
+		if got := content(t, file); !strings.Contains(got, "/opt/understudy") {
+			t.Errorf("%s holds %q", file, got)
+		}
 	}
 	loop := filepath.Join(root, "loop")
 	if err := os.Symlink(loop, loop); err != nil {

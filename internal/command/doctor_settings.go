@@ -60,12 +60,12 @@ func checkPlugins(c *config.Config) (state, string) {
 		count[plugins.Ready], count[plugins.Broken], count[plugins.Disabled], directory, next)
 }
 
-// checkIgnored names the keys of the file that are no settings.
+// checkIgnored names what is set, and is no setting.
 func checkIgnored(c *config.Config) (state, string) {
 	if len(c.Ignored) == 0 {
 		return "", ""
 	}
-	return stateNote, "keys of the file that are no settings, and are ignored: " + strings.Join(c.Ignored, ", ")
+	return stateNote, "no settings any more, or none here, and ignored: " + strings.Join(c.Ignored, ", ")
 }
 
 // checkStart says how interpreters come to be.

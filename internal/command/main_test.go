@@ -26,8 +26,6 @@ type fakeStarter struct {
 	run func(ctx context.Context, request sessions.Request, sink sessions.Sink) (sessions.Outcome, error)
 }
 
-func (fakeStarter) Name() string { return "fake" }
-
 func (fakeStarter) ForkObstacle() string { return "they are fakes" }
 
 func (s fakeStarter) Start(context.Context, sessions.Spec) (sessions.Worker, error) {

@@ -151,6 +151,9 @@ func newBench(ctx context.Context, c *config.Config, set plugins.Set, names []st
 	if err != nil {
 		return nil, err
 	}
+	if !slices.ContainsFunc(chosen, func(p plugins.Plugin) bool { return p.State == plugins.Ready }) {
+		return &bench{set: set, chosen: chosen, close: func() {}}, nil // none is tried
+	}
 	found, err := app.FindPython(ctx, c)
 	if err != nil {
 		return nil, err

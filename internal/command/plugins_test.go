@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -58,4 +60,17 @@ func TestPluginThatHangs(t *testing.T) {
 	cancel()
 	err := <-done
 	expect(t, errors.Is(err, context.Canceled), "%+v", err)
+}
+
+// TestNoneIsReady: no Python is looked for, which would be in vain here.
+func TestNoneIsReady(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"off.yaml": "name: off\ndescription: It is off.\nenabled: false\n", "off.py": ""} {
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
+	}
+	var out, problems bytes.Buffer
+	must(t, ListPlugins(t.Context(), configOf(t, "plugins", "list", "--plugins", dir, "--python", "/nowhere"), &out, &problems))
+	if got := out.String() + problems.String(); got != "off  disabled  It is off.\n" {
+		t.Error(got)
+	}
 }

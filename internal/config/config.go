@@ -4,7 +4,7 @@
 //
 // To add a setting: add one field with its tags below, and read it where the
 // program is wired (internal/app). Its environment variable, its key in the
-// file, its bounds (least, most, and free for a value beside them), its line in
+// file, its bounds (least, most, free for a value beside them, and a hint), its line in
 // the help and in the reference follow from the tags.
 package config
 
@@ -42,8 +42,8 @@ type Config struct {
 
 	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
-	// Ignored are the keys of the file that are no settings, and no mistakes: those of
-	// former versions, and of AIDE's config.yaml.
+	// Ignored are settings that are none, and no mistakes: those of former versions, and keys
+	// of AIDE's config.yaml.
 	Ignored []string `kong:"-"`
 }
 
@@ -101,7 +101,7 @@ type Serve struct {
 	RerunAfterCrash bool          `negatable:"" group:"Time" help:"Run code once more when it crashed its interpreter. Its side effects then happen twice."`
 
 	History          int           `least:"0" default:"1" group:"State" help:"How many of an interpreter's runs can be undone; a copy of its process is kept for each. 0 keeps none; a copy for crashes is still made."`
-	CopyShare        float64       `least:"0.00001" most:"1" default:"0.2" group:"State" help:"Largest share of an interpreter's time that making copies may take while calls follow one another at once. A crash among them brings back the newest copy, and the runs since are lost; once nobody calls the state is copied within a fifth of a second. 1 copies after each run whatever it costs; --checkpoint-memory 0 makes none."`
+	CopyShare        float64       `least:"0.00001" most:"1" hint:"--checkpoint-memory 0 makes no copies" default:"0.2" group:"State" help:"Largest share of an interpreter's time that making copies may take while calls follow one another at once. A crash among them brings back the newest copy, and the runs since are lost; once nobody calls the state is copied within a fifth of a second. 1 copies after each run whatever it costs; --checkpoint-memory 0 makes none."`
 	CopyIdle         time.Duration `default:"30s" group:"State" help:"After how long an idle interpreter needs no copy of its state: it is let go and made anew as the next call comes, before its code runs. What ends an idle process loses what its last run did to the variables, all of them where no earlier state is kept; the list says which have no copy. 0 keeps it."`
 	CheckpointMemory float64       `least:"0" most:"1" default:"0.5" group:"State" help:"Largest share of the machine's or container's memory that an interpreter may hold and still be copied, from 0 to 1; 0 makes no copies, so that a crash loses the variables."`
 
@@ -121,6 +121,18 @@ type Serve struct {
 	ImageMaxSide      int    `least:"64" free:"0" default:"0" group:"Answers" help:"Longest side of an image in an answer, in pixels. The file keeps its full size. 0 fits it to the client."`
 	ImageBudget       int64  `least:"10000" free:"0" type:"size" default:"0" group:"Answers" help:"How large an answer with images may be, as it is sent; never more than 10 MiB. 0 fits it to the client."`
 	StructuredContent string `enum:"auto,always,never" default:"auto" group:"Answers" help:"Whether answers carry the record of the run for programs: ${enum}. auto leaves it out for clients that have no use for it or would show it in place of text and images; always gives it to all, with term_out."`
+
+	Retired `embed:""`
+}
+
+// Retired are settings of former versions, with what their values always are now. A start
+// that has them goes on working: they are taken, change nothing, and the log names them.
+type Retired struct {
+	MaxRequest     string `hidden:"" retired:"64 MiB"`
+	MaxConnections string `hidden:"" retired:"2048"`
+	Queue          string `hidden:"" retired:"16"`
+	AbandonedTTL   string `name:"abandoned-ttl" hidden:"" retired:"1 hour; --idle-ttl ends idle interpreters sooner"`
+	SpoolLimit     string `hidden:"" retired:"1 GB; --print-limit ends runs that print too much"`
 }
 
 // Setup are the flags of setup. --python chooses the Python that the environment is

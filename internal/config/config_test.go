@@ -203,6 +203,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"far from a key":    {file: "jornall: a", want: []string{`did you mean "journal"`}},
 		"every unknown key": {file: "timout: 1m\nhistroy: 3", want: []string{"line 1: timout", "line 2: histroy", `did you mean "history"`}},
 		"underscored key":   {file: "max_timeout: 1m", want: []string{`did you mean "max-timeout"`}},
+		"a former key":      {file: "Max_Request: 1GB", want: []string{"max-request was one, and is always 64 MiB: take the line out"}},
 		"twice":             {file: "history: 1\nhistory: 2", want: []string{"history", "twice"}},
 		"bad value":         {file: "timeout: soon", want: []string{"config.yaml, line 1: timeout", `"soon" is not a duration`}},
 		"bad enum":          {file: "echo: some", want: []string{"line 1: echo", "all,last,none"}},
@@ -239,7 +240,9 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"history":           {args: []string{"--history=-1"}, want: []string{"history", "at least 0"}},
 		"more than all":     {args: []string{"--checkpoint-memory", "50"}, want: []string{"checkpoint-memory is 50", "from 0 to 1"}},
 		"no number":         {args: []string{"--checkpoint-memory", "NaN"}, want: []string{"checkpoint-memory", "from 0 to 1"}},
-		"no copies":         {args: []string{"--copy-share", "0"}, want: []string{"copy-share is 0", "from 0.00001 to 1"}},
+		"no copies":         {args: []string{"--copy-share", "0"}, want: []string{"copy-share is 0", "from 0.00001 to 1; --checkpoint-memory 0 makes no copies"}},
+		"no processors":     {args: []string{"--cpu-limit=-1"}, want: []string{"cpu-limit is -1", "; 0 sets no limit"}},
+		"a URL":             {args: []string{"--allow-net", "http://pypi.org"}, want: []string{"--allow-net", "a host, not a URL, as pypi.org"}},
 		"client's limit":    {args: []string{"--max-sessions-per-client=-1"}, want: []string{"max-sessions-per-client", "at least 0"}},
 		"no such default":   {args: []string{"--default-interpreter", "mine"}, want: []string{"--default-interpreter", "none"}},
 		"when full":         {args: []string{"--when-full", "wait"}, want: []string{"--when-full", "end-oldest"}},
@@ -412,9 +415,36 @@ func TestConnectHasTheSettingsOfServe(t *testing.T) {
 	expect(t, !s.OverNetwork() && s.History == 3 && s.Wait == 4*time.Second && s.Timeout == 10*time.Minute, "%+v", s)
 }
 
-// TestSettingsOfFormerVersions: a file with them is read, and they are named.
+// TestSettingsOfFormerVersions: a start with them works, wherever they stand, and they are
+// named with what to do.
 func TestSettingsOfFormerVersions(t *testing.T) {
-	config := must(t, configFile(t, "queue: 3\nhistory: 4\nmax-request: 1GB\n"))
-	want := []string{"queue (its value is fixed now)", "max-request (its value is fixed now)"}
-	expect(t, config.Serve.History == 4 && slices.Equal(config.Ignored, want), "%d, ignored %q", config.Serve.History, config.Ignored)
+	env := configFile(t, "queue: 3\nhistory: 4\n")
+	env["UNDERSTUDY_MAX_CONNECTIONS"] = "9"
+	for _, command := range []string{"serve", "connect", "doctor"} {
+		args := []string{command}
+		want := []string{"max-connections (it is always 2048; take out --max-connections, UNDERSTUDY_MAX_CONNECTIONS or ", "queue (it is always 16; "}
+		if command != "doctor" {
+			args, want = append(args, "--max-request", "1GB"), append([]string{"max-request (it is always 64 MiB; "}, want...)
+		}
+		config := must(t, env, args...)
+		expect(t, config.Serve.History == 4 && slices.EqualFunc(config.Ignored, want, strings.HasPrefix),
+			"%s: %d, ignored %q", command, config.Serve.History, config.Ignored)
+		if text, err := config.YAML(); err != nil || strings.Contains(text, "queue") {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
+
+// TestEmptyListsAreMistakes where a list has no value for none.
+func TestEmptyListsAreMistakes(t *testing.T) {
+	for _, name := range []string{"transport", "allow-origin", "allow-host", "allow-modules", "block-modules", "block-functions", "sandbox-floor", "allow-net", "gpu", "pythons"} {
+		for _, value := range []string{"[]", "''"} {
+			if _, err := try(t, configFile(t, name+": "+value)); err == nil || !strings.Contains(err.Error(), "line 1: "+name) {
+				t.Errorf("%s: %s gives %v", name, value, err)
+			}
+		}
+		if _, err := try(t, nil, "--"+name, ""); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("--%s \"\" gives %v", name, err)
+		}
+	}
 }

@@ -25,7 +25,7 @@ type Confine struct {
 	// Below the least of these a Python can't start, or can't import its libraries.
 	MemoryLimit   int64   `least:"67108864" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much memory an interpreter may use, as 2GB; none sets no limit; auto is half of the machine's, at most 4 GB, in the sandbox, and none outside."`
 	ProcessLimit  int64   `least:"8" type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many processes and threads an interpreter may have; auto is 512 in the sandbox, and none outside."`
-	CPULimit      float64 `least:"0" most:"100000" name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
+	CPULimit      float64 `least:"0" most:"100000" hint:"0 sets no limit" name:"cpu-limit" default:"0" placeholder:"N" group:"Sandbox" help:"How many processors an interpreter may keep busy, as 1.5; 0 sets no limit."`
 	OpenFileLimit int64   `least:"64" type:"count" default:"auto" placeholder:"N" group:"Sandbox" help:"How many files each process of an interpreter may have open; auto is 4096 in the sandbox, and the server's own outside."`
 	FileSizeLimit int64   `least:"1048576" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How large a file may become that an interpreter writes; auto is the disk limit."`
 	DiskLimit     int64   `least:"1048576" type:"limit" default:"auto" placeholder:"SIZE" group:"Sandbox" help:"How much an interpreter's working directory and its /tmp may hold, and how much interpreters may add to a --workdir; auto is 10 GB in the sandbox, and none outside."`
@@ -41,6 +41,9 @@ func parseNetHost(text string) (string, error) {
 	host := strings.ToLower(text)
 	if host == "" || host == "none" {
 		return "", fmt.Errorf("%q is no host; without --allow-net there is no network", text)
+	}
+	if strings.Contains(host, "/") {
+		return "", fmt.Errorf("%q is no host; write a host, not a URL, as pypi.org or localhost:8080", text)
 	}
 	return host, nil
 }

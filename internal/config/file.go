@@ -40,25 +40,8 @@ func loadFile(path string, flags []*kong.Flag) (found map[string]entry, ignored 
 	if isAIDE(root) {
 		root, ignored = fromAIDE(root, flags)
 	}
-	root, gone := withoutRetired(root)
 	found, err = entries(path, root, flags)
-	return found, append(ignored, gone...), err
-}
-
-// retired are settings of former versions, whose usual values are fixed now. Files with
-// them are read all the same, as those that experiments have written.
-var retired = []string{"abandoned-ttl", "max-connections", "max-request", "queue", "spool-limit"}
-
-// withoutRetired parts the settings of a file from the keys of those that are no more.
-func withoutRetired(pairs []*yaml.Node) (kept []*yaml.Node, gone []string) {
-	for pair := range slices.Chunk(pairs, 2) {
-		if slices.Contains(retired, pair[0].Value) {
-			gone = append(gone, pair[0].Value+" (its value is fixed now)")
-		} else {
-			kept = append(kept, pair...)
-		}
-	}
-	return kept, gone
+	return found, ignored, err
 }
 
 // decodeMapping returns the pairs of the file's one mapping: key, value, …
@@ -216,7 +199,11 @@ func checkKey(key string, flags []*kong.Flag) error {
 	if slices.Contains(known, key) {
 		return nil
 	}
-	if near := nearest(key, known); near != "" {
+	near := nearest(key, known)
+	if i := slices.IndexFunc(flags, func(f *kong.Flag) bool { return f.Name == near && f.Tag.Has("retired") }); i >= 0 {
+		return fmt.Errorf("unknown setting; %s was one, and is always %s: take the line out", near, flags[i].Tag.Get("retired"))
+	}
+	if near != "" {
 		return fmt.Errorf("unknown setting; did you mean %q?", near)
 	}
 	return errors.New("unknown setting, and none has a name like it; understudy serve --help lists them all")

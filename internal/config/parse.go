@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -61,6 +62,12 @@ func parse(source Source) (*Config, error) {
 	if config.DataDir != "" {
 		config.DataDir = withoutLinks(config.DataDir)
 	}
+	for _, flag := range context.Flags() {
+		if flag.Tag.Has("retired") && flag.Target.String() != "" {
+			config.Ignored = append(config.Ignored, fmt.Sprintf("%s (it is always %s; take out --%s, %s or its key in the file)",
+				flag.Name, flag.Tag.Get("retired"), flag.Name, envName(flag)))
+		}
+	}
 	switch config.Command {
 	case "connect":
 		config.Serve = config.Connect.Serve
@@ -83,7 +90,7 @@ func (c *Config) askServe(source Source) error {
 	}
 	serving, err := parse(source)
 	if err == nil {
-		c.Serve = serving.Serve
+		c.Serve, c.Ignored = serving.Serve, serving.Ignored
 	}
 	return err
 }

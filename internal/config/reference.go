@@ -26,7 +26,9 @@ func Settings() ([]Setting, error) {
 		list = append(list, describeSetting(flag, false))
 	}
 	for _, flag := range serveFlags(parser.Model) {
-		list = append(list, describeSetting(flag, true))
+		if !flag.Hidden {
+			list = append(list, describeSetting(flag, true))
+		}
 	}
 	return list, nil
 }

@@ -38,6 +38,9 @@ func listOf(parse func(string) (string, error)) kong.Mapper {
 		if err != nil {
 			return err
 		}
+		if len(texts) == 0 {
+			texts = []string{""} // which most don't take
+		}
 		var list []string
 		for _, one := range texts {
 			parsed, err := parse(one)
@@ -165,6 +168,9 @@ func checkBounds(flags []*kong.Flag) error {
 		}
 		if isLimit {
 			must += ", or none, or auto"
+		}
+		if hint := flag.Tag.Get("hint"); hint != "" {
+			must += "; " + hint
 		}
 		problems = append(problems, fmt.Errorf("%s is %s; it must be %s", flag.Name, text(value), must))
 	}

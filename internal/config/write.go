@@ -26,11 +26,8 @@ func (c *Config) YAML() (string, error) {
 	}
 	document := &yaml.Node{Kind: yaml.MappingNode}
 	for _, flag := range settings(parser.Model) {
-		if flag.Name == "config" {
-			continue // its settings are here
-		}
-		if isEmpty(flag.Target) {
-			continue // nothing was set
+		if flag.Name == "config" || flag.Hidden || isEmpty(flag.Target) {
+			continue // its settings are here, or it sets nothing
 		}
 		var key, value yaml.Node
 		key.SetString(flag.Name)

@@ -204,7 +204,7 @@ func (k *keeper) output(stream sessions.Stream, text string, dropped int64) (Out
 	o.Text = strings.Join(cutPieces([]string{text}, dropped), "")
 	f := kept{
 		from: printed.Path, name: stream.String() + ".txt", open: openOwn, mask: k.mask, cut: printed.Lost > 0,
-		linkFrom: -1, mostCopy: math.MaxInt64, // nobody writes to it any more, and --spool-limit bounds it
+		linkFrom: -1, mostCopy: math.MaxInt64, // nobody writes to it any more, and the spool's limit bounds it
 	}
 	if k.mask != nil {
 		f.linkFrom = math.MaxInt64

@@ -79,9 +79,8 @@ func (m *masker) text(s string) string {
 	if m == nil {
 		return s
 	}
-	s = m.values.Replace(s)
-	if slices.ContainsFunc(m.words, func(word string) bool { return strings.Contains(s, word) }) {
-		s = m.word.ReplaceAllString(s, "${1}"+masked)
+	if m.values.Replace(s) != s || slices.ContainsFunc(m.words, func(word string) bool { return strings.Contains(s, word) }) {
+		s, _ = m.until(s, 0, len(s))
 	}
 	return m.atCuts(s)
 }
@@ -326,20 +325,21 @@ func (m *masker) until(text string, start, edge int) (clean string, end int) {
 		next[i] = m.find(text, m.forms[i], start)
 	}
 	for {
-		first := 0
-		for i, form := range m.forms {
-			if next[i] < start {
-				next[i] = m.find(text, form, start)
-			}
-			if next[i] < next[first] {
-				first = i
-			}
-		}
-		if next[first] >= edge {
+		first := slices.Min(next)
+		if first >= edge {
 			break
 		}
-		b.WriteString(text[start:next[first]] + masked)
-		start = next[first] + len(m.forms[first])
+		b.WriteString(text[start:first] + masked)
+		start = first
+		for more := true; more; { // values may share letters: none of any is left
+			more = false
+			for i, form := range m.forms {
+				for next[i] < max(start, first+1) {
+					start, more = max(start, next[i]+len(form)), true
+					next[i] = m.find(text, form, next[i]+1)
+				}
+			}
+		}
 	}
 	end = max(start, edge)
 	b.WriteString(text[start:end])

@@ -44,6 +44,18 @@ func TestMask(t *testing.T) {
 	if got := newMasker([]string{"secret", "secret-longer"}).text("secret-longer"); got != masked {
 		t.Errorf("of two values the longer is masked first: %q", got)
 	}
+	m := newMasker([]string{"inner", "an-inner-one", "one-more", "more*than", "session"})
+	for text, want := range map[string]string{
+		"an-inner-one":                 masked, // a word in it, that would stand alone
+		"(an-inner-one-more*than) one": "(" + masked + ") one",
+		"an-inner-on session":          "an-" + masked + "-on " + masked,
+		"an-inner-onean-inner-one":     masked + masked,
+	} {
+		var out bytes.Buffer
+		if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != want || m.text(text) != want {
+			t.Errorf("%q: got %q and in a file %q, %v", text, m.text(text), out.String(), err)
+		}
+	}
 	if m := newMasker([]string{"", "abc"}); m != nil || m.text("abc") != "abc" {
 		t.Error("there is nothing to mask")
 	}

@@ -51,7 +51,7 @@ func (j *Journal) clean(ctx context.Context) error {
 	}
 	removed := false
 	for i := 0; err == nil && i < len(ended); i++ {
-		remove := j.options.Keep > 0 && time.Since(ended[i].Ended) > j.options.Keep
+		remove := ended[i].Ended.IsZero() || j.options.Keep > 0 && time.Since(ended[i].Ended) > j.options.Keep
 		if !remove && j.options.Size > 0 {
 			var rows int64 // what is free in the file does not count
 			err = r.db.QueryRowContext(ctx, `SELECT (page_count - freelist_count) * page_size
@@ -73,7 +73,8 @@ func (j *Journal) clean(ctx context.Context) error {
 }
 
 // endedRuns returns the runs but one whose servers are gone, those first that ended
-// first. Of one that was killed the end is that of the last execution, or its beginning.
+// first. Of one that was killed the end is that of the last execution, or its beginning;
+// of one whose removal has begun there is none.
 func (r *Reader) endedRuns(ctx context.Context, but string) ([]Run, error) {
 	runs, err := collect(ctx, r.db, func(rows *sql.Rows) (run Run, err error) {
 		err = rows.Scan(&run.ID, (*stamp)(&run.Ended))
@@ -81,7 +82,8 @@ func (r *Reader) endedRuns(ctx context.Context, but string) ([]Run, error) {
 		return run, err
 	}, `SELECT id, iif(ended > 0, ended, coalesce((SELECT started FROM executions INDEXED BY executions_of_run
 			WHERE run = runs.id ORDER BY revision DESC LIMIT 1), started)) AS gone
-		FROM runs WHERE id <> ? ORDER BY gone, id`, but)
+		FROM runs WHERE id <> ? UNION SELECT DISTINCT run, 0 FROM executions WHERE run NOT IN (SELECT id FROM runs)
+		ORDER BY gone, id`, but)
 	return slices.DeleteFunc(runs, func(run Run) bool { return run.Alive }), err
 }
 
@@ -102,32 +104,31 @@ func sizeOf(directory string) (total int64, err error) {
 	return total, err
 }
 
-// remove removes a run: its files first, so that the journal knows of them as long
-// as there are any, then its rows, some at a time.
+// remove removes a run: from what readers find first, so that none sees one of which calls
+// are missing; then its files, so that the journal knows of them as long as there are any,
+// then its calls, some at a time. Where that ends early, the next server goes on with it.
 func (j *Journal) remove(ctx context.Context, run string) error {
 	if !runID.MatchString(run) || run == j.run {
 		return errors.New("refusing to remove the run " + run)
 	}
-	if err := os.RemoveAll(filepath.Join(filesOf(j.path), run)); err != nil {
-		return err
+	err := j.write(func(t *tx) {
+		for _, table := range []string{"interpreters WHERE run", "experiments WHERE run", "pulses WHERE run", "runs WHERE id"} {
+			t.exec("DELETE FROM "+table+" = ?", run)
+		}
+	})
+	if err == nil {
+		err = os.RemoveAll(filepath.Join(filesOf(j.path), run))
 	}
-	for left := true; left; {
-		err := j.write(func(t *tx) {
+	for left := true; left && err == nil; {
+		err = j.write(func(t *tx) {
 			for _, table := range []string{"details WHERE execution", "executions WHERE id"} {
 				t.exec("DELETE FROM "+table+" IN (SELECT id FROM executions WHERE run = ? LIMIT ?)", run, batch)
 			}
-			if left = t.get("SELECT 1 FROM executions WHERE run = ? LIMIT 1", []any{run}, new(int)); left {
-				return
-			}
-			for _, table := range []string{"interpreters WHERE run", "experiments WHERE run", "pulses WHERE run", "runs WHERE id"} {
-				t.exec("DELETE FROM "+table+" = ?", run)
-			}
+			left = t.get("SELECT 1 FROM executions WHERE run = ? LIMIT 1", []any{run}, new(int))
 		})
-		if err = errors.Join(err, ctx.Err()); err != nil {
-			return err
-		}
+		err = errors.Join(err, ctx.Err())
 	}
-	return nil
+	return err
 }
 
 // shrink gives free pages back to the disk, some at a time.

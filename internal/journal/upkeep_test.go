@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -103,6 +104,32 @@ func TestOldRunsGo(t *testing.T) {
 		t.Errorf("%d bytes of %d, %v", fileSize(file), before, err)
 	}
 	checkSound(t, file)
+}
+
+// A run whose removal has begun is shown by nobody, and is gone after the next look,
+// however little the journal has then.
+func TestRemovalGoesOn(t *testing.T) {
+	file := newPath(t)
+	old := endedRun(t, file, time.Hour, 10)
+	j := quiet(t, file, Options{})
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := j.remove(stopped, old); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	count := func() (n int) {
+		t.Helper()
+		if err := j.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM executions WHERE run = ?", old).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if got := left(t, file); count() == 0 || len(got) != 1 {
+		t.Errorf("%d executions are left, and %v is shown", count(), got)
+	}
+	if err := j.clean(t.Context()); err != nil || count() > 0 {
+		t.Errorf("%d executions are left, %v", count(), err)
+	}
 }
 
 func TestLargeJournalShrinks(t *testing.T) {

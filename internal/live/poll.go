@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -57,6 +58,9 @@ type picture struct {
 // errNothing is a problem that ends by itself.
 var errNothing = errors.New("nothing is recorded yet")
 
+// errGone is one that stays: nothing more comes of a file that is no more at its path.
+var errGone = errors.New("the journal was removed or replaced while it was watched; start understudy watch again")
+
 // waiting reports whether there is no journal, or nothing in it.
 func (p *picture) waiting() bool { return errors.Is(p.problem, errNothing) }
 
@@ -66,6 +70,7 @@ type poller struct {
 
 	mu     sync.Mutex // held while it looks
 	source Source
+	file   os.FileInfo // of the journal that is open; nil if it is no file
 	looks  int
 	shown  *journal.Run
 	known  picture // the last one
@@ -158,7 +163,14 @@ func isAbsent(err error) bool {
 // open opens the journal, once there is one.
 func (p *poller) open() error {
 	if p.source != nil {
+		if now, err := os.Stat(p.options.Path); p.file != nil && (err != nil || !os.SameFile(now, p.file)) {
+			return errGone
+		}
 		return nil
+	}
+	file, err := os.Stat(p.options.Path) // before it is opened: later it may be another
+	if err != nil {
+		file = nil // it is up to Open what that means
 	}
 	source, err := p.options.Open()
 	switch {
@@ -167,7 +179,7 @@ func (p *poller) open() error {
 	case err != nil:
 		return err
 	}
-	p.source = source
+	p.source, p.file = source, file
 	return nil
 }
 

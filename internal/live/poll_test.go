@@ -3,7 +3,10 @@ package live
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -155,6 +158,41 @@ func TestOldPulses(t *testing.T) {
 	rest(&p)
 	if lines := shows(p, 80, 30).now(80, 30); len(lines) != 2 || lines[1] != "nothing" {
 		t.Errorf("what has ended is shown as running: %q", lines)
+	}
+}
+
+// TestJournalThatIsTakenAway says so, and the lines end with that.
+func TestJournalThatIsTakenAway(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal.db")
+	write := func() {
+		t.Helper()
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write()
+	p := polls(&fakeSource{runs: []journal.Run{aRun()}})
+	p.options.Path = path
+	s, f := newScreen(p.options), newFollower(p.options, io.Discard)
+	look := func() error {
+		u := p.poll(t.Context(), 0)
+		s.take(u)
+		_, err := f.take(u)
+		return err
+	}
+	if err := look(); err != nil || s.picture.problem != nil {
+		t.Fatal(err, s.picture.problem)
+	}
+	if err := os.Rename(path, path+".old"); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	for range patience + 1 {
+		err = look()
+		write() // another one comes in its place
+	}
+	if view := s.view(); !errors.Is(err, errGone) || !strings.Contains(view, "removed or replaced. Start watch again.") {
+		t.Errorf("%v\n%s", err, view)
 	}
 }
 

@@ -2,6 +2,7 @@ package live
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -323,6 +324,8 @@ func (s *screen) footer() string {
 		return "/" + s.filter + "▏" + s.styles.quiet.Render("  enter keeps the filter, esc drops it")
 	case p.run != nil && isAbsent(p.problem):
 		return s.styles.bad.Render("This run is no more in the journal.") + s.styles.quiet.Render("  q quit")
+	case errors.Is(p.problem, errGone):
+		return s.styles.bad.Render("The journal was removed or replaced. Start watch again.") + s.styles.quiet.Render("  q quit")
 	case p.run != nil && p.problem != nil:
 		return s.styles.bad.Render("The journal can't be read: " + firstLine(p.problem.Error()))
 	case s.help || s.opened != 0:

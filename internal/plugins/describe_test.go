@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 const whole = `name: fit
@@ -95,6 +96,48 @@ Examples
 	}
 }
 
+// TestInputSchemaIsOne: the schema that is made of a plugin is one, and takes
+// what it says.
+func TestInputSchemaIsOne(t *testing.T) {
+	object, err := jsonschema.UnmarshalJSON(strings.NewReader(string(describe("fit", "fit.yaml", []byte(whole)).Schema)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("s.json", object); err != nil {
+		t.Fatal(err)
+	}
+	schema := c.MustCompile("s.json")
+	for arguments, fits := range map[string]bool{
+		`{"data": [1, {"a": null}]}`: true,
+		`{"data": null, "start": 1, "steps": 2, "method": "l'1", "names": ["x"]}`: true,
+		`{}`:                                 true,
+		`{"data": 1, "more": 1}`:             true, // Check refuses it; see portable_test.go of tools
+		`{"data": 1, "steps": 1.5}`:          false,
+		`{"data": 1, "method": "quadratic"}`: false,
+	} {
+		value, err := jsonschema.UnmarshalJSON(strings.NewReader(arguments))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if arguments == `{}` { // data is required
+			fits = false
+		}
+		if err := schema.Validate(value); (err == nil) != fits {
+			t.Errorf("%s: %v", arguments, err)
+		}
+	}
+}
+
+// TestPlainTags: they say what a value is anyway, or make it that.
+func TestPlainTags(t *testing.T) {
+	p := describe("p", "p.yaml", []byte(head+"configuration: !!map {a: {default: !!seq [!!str 9, !!int 9, !!float 9, !!bool true, !!null ~, !!timestamp 2027-01-31]}}\n"))
+	want := map[string]any{"a": []any{"9", json.Number("9"), json.Number("9.0"), true, nil, "2027-01-31"}}
+	if diff := cmp.Diff(want, p.Configuration); diff != "" || p.Reason() != "" {
+		t.Errorf("%s %s", p.Reason(), diff)
+	}
+}
+
 const head = "name: p\ndescription: d\n"
 
 // TestFaults: every mistake is told with its file, line and what to do.
@@ -134,7 +177,8 @@ func TestFaults(t *testing.T) {
 		"bytes":             {head + "configuration: {a: {default: !!binary aGk=}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
 		"a set":             {head + "configuration: {a: {default: !!set {x: }}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
 		"infinity":          {head + "configuration: {a: {default: .inf}}\n", "p.yaml:3: configuration.a.default: it is no number that JSON has"},
-		"a tagged number":   {head + "configuration: {a: {default: !!int 9}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
+		"a tagged mapping":  {head + "configuration: {a: {default: !!str {x: 1}}}\n", "p.yaml:3: configuration.a.default: its tag is not taken; put a text that begins with ! in quotes"},
+		"a huge number":     {head + "configuration: {a: {default: !!int 9.5}}\n", "p.yaml:3: configuration.a.default: it can't be read"},
 		"a keyword":         {head + "parameters: [{name: lambda, type: int}]\n", `p.yaml:3: parameters[0].name: "lambda" is a word of Python's; choose another name`},
 		"no identifier":     {head + "parameters: [{name: a-b, type: int}]\n", `p.yaml:3: parameters[0].name: "a-b" is no name for a parameter: it must be ` + identifierWords},
 		"a private name":    {head + "parameters: [{name: _a, type: int}]\n", `p.yaml:3: parameters[0].name: "_a" is no name for a parameter: it must be ` + identifierWords},

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -22,22 +23,17 @@ const (
 	mostPlugins = 200
 )
 
-// contents are the files of a directory: its *.yaml and *.py by name, and those of
+// listing is the state of a directory: its *.yaml and *.py by name, and those of
 // packages in it, as "package/module.py".
-type contents map[string]content
+type listing map[string]fs.FileInfo
 
-type content struct {
-	text []byte
-	err  error // why it can't be read
-}
-
-// look reads the directory. Hidden files are none of ours: editors leave such.
-func look(dir string) (contents, error) {
+// list looks at the directory. Hidden files are none of ours: editors leave such.
+func list(dir string) (listing, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
-	found := contents{}
+	found := listing{}
 	for _, entry := range entries {
 		name := entry.Name()
 		switch ext := filepath.Ext(name); {
@@ -51,16 +47,41 @@ func look(dir string) (contents, error) {
 	return found, nil
 }
 
-func (c contents) add(dir, name string) {
-	text, err := readText(filepath.Join(dir, name))
-	c[name] = content{text, err}
+// add notes how a file is, or what a link leads to.
+func (l listing) add(dir, name string) {
+	path := filepath.Join(dir, name)
+	info, err := os.Stat(path)
+	if err != nil { // it may be a link to nothing
+		info, err = os.Lstat(path)
+	}
+	if err == nil {
+		l[name] = info
+	}
+}
+
+// same reports whether no file has changed, as far as that can be told without reading.
+func (l listing) same(before listing) bool {
+	return maps.EqualFunc(l, before, func(a, b fs.FileInfo) bool {
+		return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
+	})
+}
+
+// fresh reports whether a file was written so lately that it may change again within what
+// its time can tell.
+func (l listing) fresh(now time.Time) bool {
+	for _, info := range l {
+		if now.Sub(info.ModTime()).Abs() < 2*time.Second {
+			return true
+		}
+	}
+	return false
 }
 
 // mostModules bounds what is looked at in one package.
 const mostModules = 500
 
 // addPackage notes the modules of a directory that Python would take for a package.
-func (c contents) addPackage(dir, name string) {
+func (l listing) addPackage(dir, name string) {
 	if _, err := os.Stat(filepath.Join(dir, name, "__init__.py")); err != nil {
 		return
 	}
@@ -78,36 +99,31 @@ func (c contents) addPackage(dir, name string) {
 		}
 		n++
 		if inside, err := filepath.Rel(dir, path); err == nil {
-			c.add(dir, filepath.ToSlash(inside))
+			l.add(dir, filepath.ToSlash(inside))
 		}
 		return nil
 	})
 }
 
-// sum is another one for every other state of the files that count.
-func (c contents) sum(counts func(name string) bool) string {
+// helperDigest is of all modules that plugins may import from their directory: which
+// imports which is not known here.
+func helperDigest(dir string, files listing) string {
 	hash := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		if one := c[name]; counts(name) {
-			fmt.Fprintf(hash, "%q %v %d\n", name, one.err, len(one.text))
-			hash.Write(one.text)
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		name, isPython := strings.CutSuffix(file, ".py")
+		if _, isPlugin := files[name+".yaml"]; isPython && !isPlugin {
+			text, err := readText(filepath.Join(dir, file))
+			fmt.Fprintf(hash, "%q %v %d\n", file, err, len(text))
+			hash.Write(text)
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil)[:8])
 }
 
-// isHelper reports whether a file is one of those that plugins may import from their
-// directory: which imports which is not known here.
-func (c contents) isHelper(name string) bool {
-	module, isPython := strings.CutSuffix(name, ".py")
-	_, isPlugin := c[module+".yaml"]
-	return isPython && !isPlugin
-}
-
-// read makes plugins of the files, in the order of their names.
-func read(dir string, files contents) []Plugin {
+// read reads the plugins that the listing names, in the order of their names.
+func read(dir string, files listing) []Plugin {
 	var all []Plugin
-	total, helpers := 0, files.sum(files.isHelper)
+	total, helpers := 0, helperDigest(dir, files)
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		name, ext := strings.TrimSuffix(file, filepath.Ext(file)), filepath.Ext(file)
 		if ext == ".py" {
@@ -140,23 +156,25 @@ func read(dir string, files contents) []Plugin {
 	return all
 }
 
-func readOne(dir, name, file string, files contents) Plugin {
-	if err := files[file].err; err != nil {
+func readOne(dir, name, file string, files listing) Plugin {
+	path := filepath.Join(dir, file)
+	text, err := readText(path)
+	if err != nil {
 		p := Plugin{Name: name, Callable: checkName(name) == nil}
 		p.breaks(file + ": " + err.Error())
 		return p
 	}
-	p := describe(name, filepath.Join(dir, file), files[file].text)
+	p := describe(name, path, text)
 	p.File = filepath.Join(dir, name+".py")
-	source, found := files[name+".py"]
-	if !found {
+	if _, found := files[name+".py"]; !found {
 		p.breaks(fmt.Sprintf("%s: there is no %s.py beside it", file, name))
 		return p
 	}
-	if source.err != nil {
-		p.breaks(name + ".py: " + source.err.Error())
+	source, err := readText(p.File)
+	if err != nil {
+		p.breaks(name + ".py: " + err.Error())
 	}
-	p.Source = strings.TrimPrefix(string(source.text), "\ufeff")
+	p.Source = strings.TrimPrefix(string(source), "\ufeff")
 	return p
 }
 

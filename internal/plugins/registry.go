@@ -32,7 +32,8 @@ type Registry struct {
 	mu      sync.Mutex
 	set     Set
 	faults  map[string]string // by version: why a plugin can't be loaded, "" where it can
-	files   string            // the sum of all
+	files   listing
+	again   bool // files were fresh when they were read
 	looked  time.Time
 	failure string
 }
@@ -96,17 +97,16 @@ func (r *Registry) current() (set Set, changed bool) {
 // look reads what is new. The caller holds mu, or nobody knows the registry yet.
 func (r *Registry) look(now time.Time) (changed bool) {
 	r.looked = now
-	files, err := look(r.dir)
+	files, err := list(r.dir)
 	if err != nil { // a file system that is away for a while: what was read still works
 		r.complain(err)
 		return false
 	}
 	r.failure = ""
-	sum := files.sum(func(string) bool { return true })
-	if sum == r.files {
+	if !r.again && r.set.Revision > 0 && files.same(r.files) {
 		return false
 	}
-	r.files = sum
+	r.files, r.again = files, files.fresh(now)
 	all := read(r.dir, files)
 	for i := range all {
 		all[i].suffer(r.faults[all[i].Version])

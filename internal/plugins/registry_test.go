@@ -295,6 +295,23 @@ func TestFreshFileIsReadAgain(t *testing.T) {
 	}
 }
 
+// TestSettledFilesAreNotRead: calls would wait for it.
+func TestSettledFilesAreNotRead(t *testing.T) {
+	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
+	path := filepath.Join(l.dir, "a.py")
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.put("a.py", "2", time.Hour)
+	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if set := l.later(); set.Plugins[0].Source != "1" {
+		t.Error("the files were read")
+	}
+}
+
 // TestDirectoryGone: plugins outlive a file system that is away for a while.
 func TestDirectoryGone(t *testing.T) {
 	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,6 +85,9 @@ func (r *treeReader) fault(node *yaml.Node, format string, args ...any) {
 	r.faults = append(r.faults, faultf(node.Line, format, args...))
 }
 
+// scalarTags are those of what plugins may hold. Values without a tag have them too.
+var scalarTags = []string{"!!str", "!!int", "!!float", "!!bool", "!!null", "!!timestamp"}
+
 func (r *treeReader) read(node *yaml.Node, path string, depth int) any {
 	r.lines[path] = node.Line
 	switch {
@@ -91,18 +95,18 @@ func (r *treeReader) read(node *yaml.Node, path string, depth int) any {
 		r.fault(node, "it is nested more than %d deep", mostDeep)
 	case node.Anchor != "" || node.Kind == yaml.AliasNode:
 		r.fault(node, "anchors and aliases are not taken; write the value again")
-	case node.Style&yaml.TaggedStyle != 0: // it may be a secret that begins with !
-		r.fault(node, "%sits tag is not taken; put a text that begins with ! in quotes", of(path))
-	case node.Kind == yaml.MappingNode:
+	case node.Kind == yaml.MappingNode && node.ShortTag() == "!!map":
 		return r.mapping(node, path, depth)
-	case node.Kind == yaml.SequenceNode:
+	case node.Kind == yaml.SequenceNode && node.ShortTag() == "!!seq":
 		list := make([]any, len(node.Content))
 		for i, item := range node.Content {
 			list[i] = r.read(item, at(path, i), depth+1)
 		}
 		return list
-	case node.Kind == yaml.ScalarNode:
+	case node.Kind == yaml.ScalarNode && slices.Contains(scalarTags, node.ShortTag()):
 		return r.scalar(node, path)
+	default: // it may be a secret that begins with !
+		r.fault(node, "%sits tag is not taken; put a text that begins with ! in quotes", of(path))
 	}
 	return nil
 }

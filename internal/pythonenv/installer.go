@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -38,10 +39,14 @@ func (i installer) create(ctx context.Context, base, directory string) error {
 	}
 	var said bytes.Buffer
 	err := runTool(ctx, &said, filepath.Dir(directory), tool, words)
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, bytes.TrimSpace(said.Bytes()))
+	if err == nil {
+		return nil
 	}
-	return nil
+	err = fmt.Errorf("%w\n%s", err, bytes.TrimSpace(said.Bytes()))
+	if i.uv == "" && (strings.Contains(said.String(), "ensurepip") || strings.Contains(said.String(), "No module named venv")) {
+		err = fmt.Errorf("%w\nThis Python lacks venv; on Debian and Ubuntu install the package python3-venv, or install uv", err)
+	}
+	return err
 }
 
 // install installs what the arguments ask for, as pip's install takes them. What the tool

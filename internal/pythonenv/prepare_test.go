@@ -186,6 +186,17 @@ func TestABadBaseIsNamed(t *testing.T) {
 	}
 }
 
+// TestAPythonWithoutVenv: the error says what to install.
+func TestAPythonWithoutVenv(t *testing.T) {
+	useTool(t, "pip")
+	python := filepath.Join(t.TempDir(), "python3")
+	script(t, python, `case "$*" in *venv*) echo "/usr/bin/python3: No module named venv" >&2; exit 1;; esac; `+says("3.12.1", "True", python))
+	w := workshop{t: t, dataDir: t.TempDir(), python: python}
+	if _, _, err := w.prepare(""); err == nil || !strings.Contains(err.Error(), "No module named venv\nThis Python lacks venv; ") || !strings.Contains(err.Error(), "or install uv") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestOnlySome: a part of the lock, then all of it, then a part again.
 func TestOnlySome(t *testing.T) {
 	for _, tool := range []string{"pip", "uv"} {

@@ -31,6 +31,10 @@ func splitBatch(body []byte, version string) (messages []json.RawMessage, refusa
 	return messages, nil
 }
 
+// noArrays refuses a message of the newest era in an array: one that listens would keep
+// the others waiting for ever.
+const noArrays = "this version of the protocol has no arrays of messages; send each by itself"
+
 // joinBatch is the answer to a batch, nil when nothing in it wants one.
 func joinBatch(answers [][]byte) []byte {
 	answers = slices.DeleteFunc(answers, func(answer []byte) bool { return answer == nil })
@@ -52,7 +56,7 @@ func (l *lines) receiveBatch(line []byte) {
 	var open sync.WaitGroup
 	open.Add(len(messages))
 	for i, body := range messages {
-		l.take(body, func(answer []byte) {
+		l.take(body, true, func(answer []byte) {
 			answers[i] = answer
 			open.Done()
 		})
@@ -110,7 +114,7 @@ func (h *HTTP) takeOfBatch(r *http.Request, one *peer, body []byte, open *sync.W
 		return
 	}
 	if m.isModern(r.Header) { // its headers must say what each message does
-		*answer = errorText(m.ID, mcp.HEADER_MISMATCH, "this version of the protocol has no arrays of messages; send each by itself")
+		*answer = errorText(m.ID, mcp.HEADER_MISMATCH, noArrays)
 		return
 	}
 	refusal := &record{header: http.Header{}}

@@ -79,7 +79,7 @@ func refuseBody(w http.ResponseWriter, err error) {
 	w.Header().Set("Connection", "close")
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
-		http.Error(w, "the message is too large; the operator can allow more with --max-request", http.StatusRequestEntityTooLarge)
+		http.Error(w, "the message is too large; nothing was done", http.StatusRequestEntityTooLarge)
 	case errors.Is(err, errNoMemory):
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 	default:

@@ -100,26 +100,39 @@ func TestBatchesOverHTTP(t *testing.T) {
 	}
 }
 
-// TestTheNewestEraHasNoBatches: its messages in an array are refused, with a session and
-// without one; one that listens would keep the others waiting for ever.
+// TestTheNewestEraHasNoBatches: its messages in an array are refused, over HTTP with a
+// session and without one, and on stdio.
 func TestTheNewestEraHasNoBatches(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	batch := "[" + inModern(t, post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body + "," + pinging + "]"
 	for _, q := range []request{post(batch), post(batch).with(mcpSession, h.session(t))} {
 		response, body := h.send(t, q)
-		var answers []struct {
-			ID    any
-			Error *struct {
-				Code    int
-				Message string
-			}
-		}
-		if err := json.Unmarshal([]byte(body), &answers); err != nil || response.StatusCode != http.StatusOK || len(answers) != 2 {
+		if response.StatusCode != http.StatusOK {
 			t.Fatalf("%s %s", response.Status, body)
 		}
-		if no := answers[0].Error; answers[0].ID != 1. || no == nil || no.Code != mcp.HEADER_MISMATCH || !strings.Contains(no.Message, "no arrays of messages") || answers[1].Error != nil {
-			t.Errorf("%s", body)
+		checkNoArrays(t, body, mcp.HEADER_MISMATCH)
+	}
+	c := stdio(t)
+	c.agree(mcp.ProtocolVersion20250326)
+	c.say(strings.ReplaceAll(batch, "\n", ""))
+	checkNoArrays(t, c.next(), mcp.INVALID_REQUEST)
+}
+
+// checkNoArrays checks that the first of two messages is refused, and the second is not.
+func checkNoArrays(t *testing.T, body string, code int) {
+	t.Helper()
+	var answers []struct {
+		ID    any
+		Error *struct {
+			Code    int
+			Message string
 		}
+	}
+	if err := json.Unmarshal([]byte(body), &answers); err != nil || len(answers) != 2 {
+		t.Fatalf("%s, %v", body, err)
+	}
+	if no := answers[0].Error; answers[0].ID != 1. || no == nil || no.Code != code || !strings.Contains(no.Message, "no arrays of messages") || answers[1].Error != nil {
+		t.Errorf("%s", body)
 	}
 }
 

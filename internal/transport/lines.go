@@ -221,16 +221,16 @@ func (l *lines) receive(line []byte) {
 		l.receiveBatch(line)
 		return
 	}
-	l.take(line, func(answer []byte) {
+	l.take(line, false, func(answer []byte) {
 		if answer != nil {
 			l.put(l.open, answer)
 		}
 	})
 }
 
-// take handles a message, a request in the background. reply is called once, with
-// nil when there is nothing to answer.
-func (l *lines) take(body []byte, reply func(answer []byte)) {
+// take handles a message, which may be one of an array, a request in the background.
+// reply is called once, with nil when there is nothing to answer.
+func (l *lines) take(body []byte, ofArray bool, reply func(answer []byte)) {
 	m, err := parse(body)
 	switch {
 	case err != nil && (m.Result != nil || m.Error != nil):
@@ -238,6 +238,8 @@ func (l *lines) take(body []byte, reply func(answer []byte)) {
 		reply(nil)
 	case err != nil:
 		reply(errorText(nil, codeOf(err), err.Error()))
+	case m.isRequest() && ofArray && m.isModern(nil):
+		reply(errorText(m.ID, mcp.INVALID_REQUEST, noArrays))
 	case m.isRequest():
 		l.begin(m, body, reply)
 	case m.isAnswer():

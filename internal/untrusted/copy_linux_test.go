@@ -15,11 +15,17 @@ import (
 func TestCopyDirLeavesOutWhatCanNotBeRead(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	write(t, from, "secret", "x")
-	if err := os.Mkdir(filepath.Join(from, "unlisted"), 0o311); err != nil {
+	listed := filepath.Join(from, "listed")
+	err := errors.Join(
+		os.Mkdir(filepath.Join(from, "unlisted"), 0o311),
+		os.Mkdir(listed, 0o755),
+		os.Symlink("x", filepath.Join(listed, "link")),
+	)
+	if err != nil {
 		t.Fatal(err)
 	}
 	for path, mode := range map[string]os.FileMode{
-		filepath.Dir(from): 0o755, from: 0o755, filepath.Join(from, "secret"): 0, to: 0o777,
+		filepath.Dir(from): 0o755, from: 0o755, filepath.Join(from, "secret"): 0, listed: 0o444, to: 0o777,
 	} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
@@ -34,7 +40,7 @@ func TestCopyDirLeavesOutWhatCanNotBeRead(t *testing.T) {
 		defer func() { _ = syscall.Setfsuid(0) }() // the directories are to be removed
 	}
 	left, err := copyPath(t.Context(), to, from)
-	if err != nil || !slices.Equal(left, []string{"secret", "unlisted"}) {
+	if err != nil || !slices.Equal(left, []string{"listed", "secret", "unlisted"}) {
 		t.Errorf("%v, left out: %v", err, left)
 	}
 }

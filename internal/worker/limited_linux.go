@@ -23,6 +23,7 @@ func (w *worker) Kin() *proc.Kin { return w.line.kin }
 
 // End ends the worker for that cause.
 func (w *worker) End(cause string) {
+	w.process.blame(cause) // before all that could end it sooner
 	w.log.Info("an interpreter is ended", "pid", w.process.pid, "reason", cause)
 	w.process.kill(cause)
 }

@@ -145,6 +145,24 @@ func TestSpareDiesOfTheOperatorsCode(t *testing.T) {
 	}
 }
 
+// Where the operator has code of his own, it has run in none of the dead.
+func TestSpareDiesBeforeTheOperatorsCodeRuns(t *testing.T) {
+	ran := filepath.Join(t.TempDir(), "ran")
+	z := sparingZygote(t, func(o *Options) {
+		o.InitCode = fmt.Sprintf("with open(%q, 'a') as f: n = f.write('.')", ran)
+	})
+	const times = 5
+	for range times {
+		for _, pid := range z.awaitSpares(t) {
+			kill(t, pid, unix.SIGKILL)
+		}
+		workertest.Run(t, workertest.Start(t, z), "pass")
+	}
+	if dots, err := os.ReadFile(ran); string(dots) != strings.Repeat(".", times) {
+		t.Errorf("the operator's code ran: %q %v", dots, err)
+	}
+}
+
 // A spare that was reaped is none: its id may be anybody's.
 func TestReapedSpareIsNotTaken(t *testing.T) {
 	z := sparingZygote(t)

@@ -186,9 +186,6 @@ func NewSpawner(options Options) *Spawner {
 	return s
 }
 
-// Name is the value of --start that chooses this starter.
-func (s *Spawner) Name() string { return "spawn" }
-
 // Warm begins to start what forks workers, so that the first need not wait, and
 // what guards them.
 func (s *Spawner) Warm() { s.forkers.begin() }
@@ -269,7 +266,7 @@ func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, greeting greet
 		return w, nil
 	}
 	err = errors.Join(err, w.Close(context.Background()))
-	if ctx.Err() != nil || s.options.InitCode != "" {
+	if ctx.Err() != nil || s.options.InitCode != "" && !w.untaken {
 		return nil, err
 	}
 	s.log.Warn("an interpreter that was forked ahead could not be used; another one is started", "error", err)

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"understudy/internal/proc"
@@ -36,6 +37,7 @@ type worker struct {
 	log     *slog.Logger
 	info    sessions.WorkerInfo
 	origin  string // the forker it comes from; "" of a spawned one
+	untaken bool   // it ended before it had read how it is to start
 	// interrupts reach the execution under way.
 	interrupts interrupter
 	// spec is that of the session; nil until it has started.
@@ -95,6 +97,7 @@ func (w *worker) begin(ctx context.Context, handshake func() (wire.Ready, error)
 		err = ctx.Err() // it is being killed
 	}
 	if err != nil {
+		w.untaken = errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 		return w.startFault(ctx, err)
 	}
 	w.info = w.infoOf(ready)

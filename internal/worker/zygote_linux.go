@@ -52,9 +52,6 @@ var systemObstacle = sync.OnceValue(func() string {
 	return ""
 })
 
-// Name is the value of --start that chooses this starter.
-func (z *Zygote) Name() string { return "zygote" }
-
 // fork has the process forked by whoever can.
 func (z *Zygote) fork(ctx context.Context, spec sessions.Spec, mark proc.Mark) (*worker, error) {
 	if w := z.forkBy(ctx, z.forkers.warm(), mark); w != nil {

@@ -253,7 +253,7 @@ func TestArchives(t *testing.T) {
 			}
 			p, made, err := prepare(t, source)
 			if test.err != "" {
-				if err == nil || !contains(err.Error(), test.archive, test.err) {
+				if err == nil || !contains(err.Error(), test.archive, test.err) || strings.Count(err.Error(), source) != 1 {
 					t.Fatalf("error %v; it should name %s and say %q", err, test.archive, test.err)
 				}
 				if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
@@ -267,6 +267,9 @@ func TestArchives(t *testing.T) {
 			if got := tree(t, p.Input()); test.want != nil && !slices.Equal(got, test.want) {
 				t.Errorf("input/ holds %q, want %q", got, test.want)
 			}
+			if got := strings.Count(strings.Join(test.want, " "), "=") + strings.Count(strings.Join(test.want, " "), "->"); test.want != nil && made.Files != got {
+				t.Errorf("%d files of %d", made.Files, got)
+			}
 			if notes := strings.Join(made.Notes, "\n"); (test.note == "") != (notes == "") || !strings.Contains(notes, test.note) {
 				t.Errorf("notes %q, want %q", notes, test.note)
 			}
@@ -274,6 +277,21 @@ func TestArchives(t *testing.T) {
 				t.Errorf("progress %+v of %d bytes", progress, len(test.data))
 			}
 		})
+	}
+}
+
+// TestBrokenArchiveOfADirectory stays as it is. What is said of it names it once, and nothing
+// of it counts.
+func TestBrokenArchiveOfADirectory(t *testing.T) {
+	broken := zipped(t, file("x", "1"), file("../y", "2"))
+	dir := files(t, map[string]string{"b.zip": string(broken)})
+	p, made, err := prepare(t, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := filepath.Join(dir, "b.zip") + `: entry "../y": its name leads out of the archive; it stays as it is`
+	if !slices.Equal(made.Notes, []string{want}) || made.Files != 1 || made.Bytes != int64(len(broken)) {
+		t.Errorf("%+v in %s", made, p.Input())
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"strings"
 	"syscall"
 )
 
@@ -50,7 +51,7 @@ func (p *preparation) archive(f found) error {
 	if err == nil || p.stops(err) || !p.source.info.IsDir() {
 		return err
 	}
-	f.note, f.into = err.Error()+"; it stays as it is", ""
+	f.note, f.into = strings.TrimPrefix(err.Error(), f.from+": ")+"; it stays as it is", ""
 	return p.put(f)
 }
 

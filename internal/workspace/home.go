@@ -38,6 +38,9 @@ func NewHome(root, name string) (*Home, error) {
 		return nil, fmt.Errorf("making the directory for them (choose another with --workspace): %w", err)
 	}
 	for dir := filepath.Join(root, name); ; dir = filepath.Join(root, name+"-"+rand.Text()[:4]) {
+		if _, err := os.Lstat(dir); err == nil { // it is somebody's, and nothing may say that it is unused
+			continue
+		}
 		unused, err := mark(dir)
 		if err != nil {
 			return nil, err
@@ -134,10 +137,26 @@ func (h *Home) Close(ran bool) (removed bool, err error) {
 	}
 	limited, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
-	if err := inTime(limited, func() error { return os.RemoveAll(h.Dir) }); err != nil {
-		return false, errors.Join(err, h.unused.Close())
-	}
-	return true, release(h.unused)
+	err = removeUnused(limited, h.Dir, h.unused)
+	return err == nil, err
+}
+
+// removeUnused removes a workspace, and what says that it is unused. Nobody else takes its
+// name as long as that goes on, also behind ctx.
+func removeUnused(ctx context.Context, dir string, unused *flock.Flock) error {
+	hideInput(dir)
+	return inTime(ctx, func() error {
+		if err := os.RemoveAll(dir); err != nil {
+			return errors.Join(err, unused.Close())
+		}
+		return release(unused)
+	})
+}
+
+// hideInput moves input/ to where it isn't looked at: half of it, or without its stamp, it
+// would look like somebody's, and the next server would keep it.
+func hideInput(dir string) {
+	_ = os.Rename(filepath.Join(dir, InputName), filepath.Join(dir, ownName, InputName)) // there may be none
 }
 
 // removeTime is how long a server that ends may take to remove what it leaves unused.
@@ -164,7 +183,7 @@ func untouched(dir string) bool {
 		return errors.Is(err, fs.ErrNotExist)
 	}
 	for _, entry := range entries {
-		if !slices.Contains([]string{InputName, WorkingName, ownName}, entry.Name()) {
+		if !slices.Contains([]string{InputName, WorkingName, ownName, earlierPartial}, entry.Name()) {
 			return false
 		}
 	}
@@ -182,18 +201,21 @@ func untouched(dir string) bool {
 // server that gets the lock then finds nothing to remove. Windows removes no file
 // that is open.
 func release(lock *flock.Flock) error {
-	_ = os.Remove(lock.Path())
+	early := os.Remove(lock.Path())
 	err := lock.Close()
-	if late := os.Remove(lock.Path()); !errors.Is(late, fs.ErrNotExist) {
-		err = errors.Join(err, late)
+	if early != nil { // else what has its name now is another's
+		early = os.Remove(lock.Path())
 	}
-	return err
+	if errors.Is(early, fs.ErrNotExist) {
+		early = nil
+	}
+	return errors.Join(err, early)
 }
 
 // Sweep removes the workspaces below root of servers that were killed before anything
 // ran, until ctx ends. It may take long, and run beside everything else.
 func Sweep(ctx context.Context, root string, log *slog.Logger) {
-	left, _ := fs.Glob(os.DirFS(root), "*"+unusedEnding) // of the pattern nothing is wrong
+	left, _ := fs.Glob(os.DirFS(root), "?*"+unusedEnding) // of the pattern nothing is wrong
 	for _, name := range left {
 		dir := filepath.Join(root, strings.TrimSuffix(name, unusedEnding))
 		if err := sweepOne(ctx, dir); err != nil && ctx.Err() == nil {
@@ -220,8 +242,5 @@ func sweepOne(ctx context.Context, dir string) error {
 	if !untouched(dir) { // somebody put something there
 		return release(lock)
 	}
-	if err := inTime(ctx, func() error { return os.RemoveAll(dir) }); err != nil {
-		return errors.Join(err, lock.Close())
-	}
-	return release(lock)
+	return removeUnused(ctx, dir, lock)
 }

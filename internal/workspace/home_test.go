@@ -124,6 +124,22 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestSweepEndsARemoval: what a server had no time to remove goes at the next one's start,
+// whatever of it is left.
+func TestSweepEndsARemoval(t *testing.T) {
+	root := t.TempDir()
+	h := newTestHome(t, root, "abc")
+	mustPrepare(t, mustPlan(t, Options{Dir: h.Dir}, files(t, map[string]string{"x": "1", "y": "2"})))
+	hideInput(h.Dir)
+	if err := errors.Join(os.Remove(filepath.Join(h.Dir, stampName)), h.unused.Close()); err != nil {
+		t.Fatal(err)
+	}
+	Sweep(t.Context(), root, quiet)
+	if got := names(t, root); len(got) > 0 {
+		t.Errorf("left %v", got)
+	}
+}
+
 // TestTakenName finds another name.
 func TestTakenName(t *testing.T) {
 	root := t.TempDir()

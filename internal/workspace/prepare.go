@@ -71,7 +71,7 @@ func (p *Plan) Prepare(ctx context.Context) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	defer unlock()
+	defer func() { unlock() }()
 	wanted, err := p.survey(ctx)
 	if err != nil {
 		return Summary{}, err
@@ -85,7 +85,12 @@ func (p *Plan) Prepare(ctx context.Context) (Summary, error) {
 	}
 	limited, cancel := context.WithTimeout(context.Background(), removeTime)
 	defer cancel()
-	return Summary{}, errors.Join(err, inTime(limited, func() error { return root.RemoveAll(partialName) }))
+	removed := unlock
+	unlock = func() {} // nobody else is to fill what is still being removed
+	return Summary{}, errors.Join(err, inTime(limited, func() error {
+		defer removed()
+		return root.RemoveAll(partialName)
+	}))
 }
 
 // makeWorking makes working/ for the owner of the workspace, unless it is there.

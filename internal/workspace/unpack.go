@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -51,7 +52,7 @@ func (p *preparation) unpackFile(from, to string, format format) error {
 	}
 	if err := a.unpack(to); err != nil {
 		p.done.Add(-read.counted)
-		return err
+		return fmt.Errorf("%s: %w", from, err)
 	}
 	p.done.Add(info.Size() - read.counted)
 	return nil
@@ -64,13 +65,16 @@ func (a *archive) unpack(to string) (err error) {
 	if err := a.root.Mkdir(aside, 0o700); err != nil {
 		return err
 	}
+	before := a.made
 	defer func() {
-		if err != nil && !a.stops(err) { // else all goes
+		if err == nil {
+			return
+		}
+		if !a.stops(err) { // else all goes
+			a.made = before
 			err = errors.Join(err, a.root.RemoveAll(aside))
 		}
-		if err != nil {
-			err = fmt.Errorf("%s: %w", a.label, errors.Join(a.ctx.Err(), inWords(err, a.format)))
-		}
+		err = cmp.Or(a.ctx.Err(), inWords(err, a.format))
 	}()
 	if a.into, err = a.root.OpenRoot(aside); err != nil {
 		return err
@@ -147,6 +151,7 @@ func (a *archive) settle(inside string) error {
 		case entry.Type()&fs.ModeSymlink != 0:
 			if _, err := root.Stat(name); err != nil {
 				a.note("%s: %q is a link to what is not in the archive, and was left out", a.label, clip(name))
+				a.made.Files--
 				return root.Remove(name)
 			}
 		case entry.Type().IsRegular() && formatOf(entry.Name()).unpacked():
@@ -210,11 +215,13 @@ func (a *archive) inner(at, name string) error {
 	}).unpack(to)
 	switch {
 	case err == nil:
+		a.made.Files--
+		a.made.Bytes -= info.Size()
 		return a.root.Remove(at)
 	case a.stops(err):
-		return err
+		return fmt.Errorf("%s: %w", clip(name), err)
 	}
-	a.note("%v; it stays as it is", err)
+	a.note("%s: %v; it stays as it is", label, err)
 	return nil
 }
 

@@ -12,6 +12,10 @@ def array(header):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
 
 
+def _nested(levels):
+    return 1 if levels < 0 else {f"k{i}": _nested(levels - 1) for i in range(12)}
+
+
 FILES = {
     "plain": ("a.csv", PEOPLE, "CSV: 3 rows × 3 columns\n", "- age: integer, 31 to 47, 2 distinct, 1 missing (33%)", '- city: text, 2 distinct: "Rome", "Bonn"', '- name: text, all distinct, such as "Ann", "Bob", "Cid"'),
     "CR LF": ("a.csv", PEOPLE.replace("\n", "\r\n"), "3 rows × 3 columns", "31 to 47"),
@@ -24,12 +28,14 @@ FILES = {
     "years are a header": ("a.csv", "country,1960,1961,1962\nA,1,2,3\n", "1 row × 4 columns\n", "- 1961: integer, 2"),
     "only a header": ("a.csv", "a,b,c\n", "0 rows × 3 columns", "- a: empty"),
     "quoted lines": ("a.csv", 'a,b\n"x\ny, ""z""",1\n', "1 row × 2 columns", r'- a: text, a single value: "x y, \"z\""'),
-    "open quote": ("a.csv", 'a,b\n1,2\n3,"4\n5,6\n', "1 row × 2 columns", "- a: integer, 1"),
+    "open quote": ("a.csv", 'a,b\n1,2\n3,"4\n5,6\n', "1 row × 2 columns; what comes after these is left out: a quote is not closed\n", "- a: integer, 1"),
+    "open quote in the first record": ("a.csv", 'a,b\n3,"4\n5,6\n', "not looked into: one record is all of it, or a quote is open"),
     "ragged": ("a.csv", "a,b,c\n1,2,3\n4,5\n6,7,8\n1,2,3,4\n", "3 rows × 3 columns; 1 row with too many fields left out", "- c: integer, 3 to 8, 2 distinct, 1 missing (33%)"),
     "lines before": ("a.csv", "Report of 2024\n\na,b,c\n1,2,3\n4,5,6\n7,8,9\n", "3 rows × 3 columns; what comes before line 3 is not of the table", "- a: integer, 1 to 7"),
     "names of rows": ("a.tsv", "a\tb\nr1\t1\t2\nr2\t3\t4\n", "2 rows × 2 columns", "- b: integer, 2 to 4"),
     "UTF-8 with mark": ("a.csv", "\ufeff" + PEOPLE, "CSV, encoding utf-8-sig: 3 rows", "- name: text"),
     "UTF-16 little": ("a.csv", ("\ufeff" + PEOPLE).encode("utf-16-le"), "encoding utf-16: 3 rows × 3 columns", "- name: text"),
+    "UTF-16 without mark": ("a.csv", PEOPLE.encode("utf-16-le"), "encoding utf-16-le: 3 rows × 3 columns", "- name: text"),
     "cp1252": ("a.csv", b"n,p\ncaf\xe9,\x80 5\n", "encoding cp1252: 1 row", '"café"', '"€ 5"'),
     "broken UTF-8": ("a.csv", b"n,p\ncaf\xc3\xa9,\xc3\xbc\nx\xff,\xc3\xa4\n", "encoding utf-8 with 1 broken byte: 2 rows", '"x\ufffd"'),
     "NULs": ("a.csv", "a,b\n1,\0\0\0\n", "a.csv (10 B: not a text)"),
@@ -59,6 +65,7 @@ FILES = {
     "deep JSON": ("a.json", "[" * 100_000 + "]" * 100_000, "not looked into: it is too deeply nested"),
     "long number in JSON": ("a.json", "[1" + "0" * 5000 + ", 1" + "0" * 400 + "]", "JSON: array of 2 elements, each number"),
     "JSON lines": ("a.jsonl", '{"a":1}\n\n{"a":"x"}\n{broken\n', "JSON lines: 3 lines, each object", "33% of the lines are not valid JSON", '- a: integer, 1 or text, such as "x"'),
+    "many keys at each level": ("a.json", json.dumps(_nested(4)), "JSON: object"),
     "many keys": ("a.json", json.dumps({f"k{i}": 1 for i in range(1001)}), "… 971 more keys", "- k29: integer, 1"),
     "npy": ("a.npy", array("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }\n"), "numpy array: 3 × 4, float32"),
     "npy that lies": ("a.npy", b"\x93NUMPY\x02\x00\xff\xff\xff\xff{", "a.npy (13 B: not a file of numpy's)"),

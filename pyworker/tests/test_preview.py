@@ -357,10 +357,10 @@ class LargeTest(FilesTestCase):
         self.check_large(
             "made.csv",
             row,
-            "CSV: about 50,000,000 rows × 4 columns; described from the first 83,88",
+            "CSV: about 50,000,000 rows × 4 columns; described from the first 41,942 rows",
             'text, 3 distinct: "elm", "oak", "ash"',
             "number, 1.5, 10% missing",
-            "- id: integer, 1 to 8388",
+            "- id: integer, 1 to 41942",
             "some with leading zeros",
         )
 
@@ -370,7 +370,7 @@ class LargeTest(FilesTestCase):
 
     def test_document(self):
         row = lambda i: ("[" if i == 0 else " ") + '{"a": [12,345]},' * 3 + " \n"  # noqa: E731
-        words = "JSON, of which the first 8.4 MB were read; it begins:\n```\n[{"
+        words = "JSON, of which the first 4.2 MB were read; it begins:\n```\n[{"
         self.check_large("a.json", row, words)
 
     def test_long_line(self):

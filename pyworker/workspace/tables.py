@@ -13,7 +13,7 @@ _NAMES = {
     ";": 'CSV with delimiter ";"',
     "|": 'CSV with delimiter "|"',
 }
-_SNIFFED = 100  # records
+_SNIFFED, _SNIFFED_TEXT = 100, 1 << 20  # records, and characters
 _SHOWN_FIRST, _SHOWN_LAST = 40, 10  # columns that are looked into where there are more
 _MOSTLY = 0.95  # of the cells are numbers in a column of numbers
 NO_HEADER = "no header"
@@ -38,7 +38,7 @@ def read_table(sample, name):
         how["names"] = range(1, width + 1)
     if width > _SHOWN_FIRST + _SHOWN_LAST:
         how["usecols"] = [*range(_SHOWN_FIRST), *range(width - _SHOWN_LAST, width)]
-    table, left_out = _parsed(sample.text, bool(names), how)
+    table, left_out, is_open = _parsed(sample.text, bool(names), how)
     rows, remarks = count(len(table), "row"), []
     if not sample.whole:
         if not len(table):
@@ -49,6 +49,8 @@ def read_table(sample, name):
         remarks.append(f"what comes before line {before + 1} is not of the table")
     if left_out:
         remarks.append(f"{count(left_out, 'row')} with too many fields left out")
+    if is_open and sample.whole:  # else the cut may be in a cell
+        remarks.append("what comes after these is left out: a quote is not closed")
     label = _NAMES[delimiter] + (f", encoding {sample.encoding}" if sample.encoding else "")
     remarks = [*[NO_HEADER] * (not names), *remarks]
     whole_width = width if "usecols" in how else 0  # a column of row names counts for none
@@ -56,8 +58,10 @@ def read_table(sample, name):
 
 
 def _parsed(text, header, how):
-    """Returns a table of texts, and how many rows had more fields than it."""
+    """Returns a table of texts, how many rows had more fields, and if a quote is open after it."""
     import pandas
+
+    is_open = False
 
     def parse(rows=None):
         file = io.StringIO(text)
@@ -69,12 +73,12 @@ def _parsed(text, header, how):
             table = parse()
         except pandas.errors.ParserError as error:  # a quote is open at the end
             at = re.search(r"starting at row (\d+)", str(error))
-            if at is None or (rows := int(at[1]) - how["skiprows"] - header) < 0:
+            if at is None or (rows := int(at[1]) - how["skiprows"] - header) < 1:
                 raise NotSaid(
                     "not looked into: one record is all of it, or a quote is open"
                 ) from None
-            table = parse(rows)
-    return table, sum(str(each.message).count("Skipping line") for each in told)
+            table, is_open = parse(rows), True
+    return table, sum(str(each.message).count("Skipping line") for each in told), is_open
 
 
 def is_table(text):
@@ -101,9 +105,9 @@ def _layout(text, otherwise):
 
 
 def _records(text, delimiter):
-    """Returns the first records; the last one may have been cut."""
+    """Returns the first records; the last one may have been cut, as by a quote that is open."""
     csv.field_size_limit(1 << 30)  # no more than the text is
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    reader = csv.reader(io.StringIO(text[:_SNIFFED_TEXT], newline=""), delimiter=delimiter)
     return [row for _, row in zip(range(_SNIFFED), reader)]
 
 

@@ -5,7 +5,7 @@ import codecs
 import gzip
 import json
 import zlib
-from itertools import chain
+from itertools import chain, islice
 
 from .tables import is_table, read_table
 from .words import (
@@ -23,8 +23,10 @@ from .words import (
     what_is_wrong,
 )
 
+_PART = 4 << 20  # bytes that are read of what is not read whole, or has to be unpacked
 _KEYS = 30  # of an object that are told
 _LEVELS = 5
+_LINES = 1000  # on keys, in all
 _WHOLE, _WHOLE_LINES = 2500, 30  # characters, and lines, of a text that is shown whole
 _BEGINNING = 8  # lines of a longer one
 
@@ -40,9 +42,9 @@ class Sample:
         packed = {"gz": gzip.open, "bz2": bz2.open}.get(name.lower().rpartition(".")[2])
         data, self.whole, self.size = b"", stored <= room, stored
         if packed is None:
-            data = file.read(room)
+            data = file.read(room if self.whole else min(room, _PART))
         else:
-            data = self._unpack(packed(file), room)
+            data = self._unpack(packed(file), min(room, _PART))
             self.size = len(data) if self.whole else len(data) * stored / max(1, file.tell())
         if not data:
             raise NotSaid("empty")
@@ -72,16 +74,25 @@ class Sample:
 
 
 def _decoded(data, whole):
-    for mark, encoding in ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")):
-        if data.startswith(mark):
-            return data.decode(encoding, "replace"), encoding
+    if wide := _wide(data[:4096]):
+        return data.decode(wide, "ignore"), wide  # such as half of a character at the end
     if data.startswith(codecs.BOM_UTF8):
         return data.decode("utf-8-sig", "replace"), "utf-8-sig"
     text = codecs.getincrementaldecoder("utf-8")("replace").decode(data, whole)
     broken = text.count("\ufffd")
-    if 2 * broken > sum(c > "\x7f" for c in text):
+    if broken and 2 * broken > len(text) - len(text.encode("ascii", "ignore")):
         return data.decode("cp1252", "replace"), "cp1252"
     return text, f"utf-8 with {count(broken, 'broken byte')}" if broken else ""
+
+
+def _wide(head):
+    """Recognizes UTF-16 by its mark, or by text of which every second byte is zero."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    even, odd, half = head[::2].count(0), head[1::2].count(0), len(head) // 2
+    if half >= 4 and odd > half * 0.7 and even * 20 <= half:
+        return "utf-16-le"
+    return "utf-16-be" if half >= 4 and even > half * 0.7 and odd * 20 <= half else ""
 
 
 def read_text(sample, _):
@@ -156,7 +167,9 @@ def _parsed(text):
 def _shape(head, values):
     """Returns what is told of a file with the values."""
     objects = _objects(values)
-    return section(head, _lines(objects, 0), "Keys: " + ", ".join(_keys(objects)))
+    keys = list(dict.fromkeys(chain.from_iterable(objects)))
+    names = ", ".join([*map(named, keys[:_KEYS]), *_more(keys)])
+    return section(head, islice(_lines(objects), _LINES), f"Keys: {names}" if keys else "")
 
 
 def _objects(values):
@@ -168,24 +181,24 @@ def _objects(values):
     return []
 
 
-def _lines(objects, level):
-    """Lists the keys of objects, and theirs."""
+def _lines(objects, level=0):
+    """Lists the keys of objects, and theirs: one line after the other, for they may be many."""
     if level >= _LEVELS:
-        return []
-    lines, indent = [], "  " * level
-    keys = dict.fromkeys(chain.from_iterable(objects))
-    for key in list(keys)[:_KEYS]:
+        return
+    indent = "  " * level
+    keys = list(dict.fromkeys(chain.from_iterable(objects)))
+    for key in keys[:_KEYS]:
         below = [each[key] for each in objects if key in each]
         part = f" (in {share(len(below), len(objects))} of them)"
         line = f"{indent}- {named(key)}: {_kinds(below)}"
-        lines.append(line + (part if len(below) < len(objects) else ""))
-        lines += _lines(_objects(below), level + 1)
+        yield line + (part if len(below) < len(objects) else "")
+        yield from _lines(_objects(below), level + 1)
+    yield from (f"{indent}- {each}" for each in _more(keys))
+
+
+def _more(keys):
     left = len(keys) - _KEYS
-    return lines + ([f"{indent}- … {count(left, 'more key')}"] if left > 0 else [])
-
-
-def _keys(objects):
-    return map(named, list(dict.fromkeys(chain.from_iterable(objects)))[:_KEYS])
+    return [f"… {count(left, 'more key')}"] if left > 0 else []
 
 
 def _kinds(values, depth=0):

@@ -10,17 +10,20 @@ import (
 	"math"
 	"regexp"
 	"strconv"
+	"sync/atomic"
 )
 
 // Bounds of one read of a text.
 const (
 	pageBytes    = 100_000   // of text that a page holds
 	lineStep     = 1 << 20   // that are looked through at once
-	scanBytes    = 1 << 30   // in which lines are counted
 	searchBytes  = 256 << 20 // that one read searches
 	longestMatch = 1_000     // bytes that are shown of a matching line
 	longestWords = 1_000     // bytes of Range.Match
 )
+
+// ScanBytes is how much of a text lines are counted in, from its beginning.
+const ScanBytes = 1 << 30
 
 // Range says which lines of a text to read.
 type Range struct {
@@ -81,10 +84,13 @@ func (p *Page) Whole() bool { return p.First == 1 && p.Next == 0 && !p.Cut && p.
 // ReadPage returns the lines that r asks for of a text of that size. Its errors are a
 // *RangeError, and io.ErrUnexpectedEOF where the text was cut meanwhile.
 func ReadPage(ctx context.Context, text io.ReaderAt, size int64, r Range) (*Page, error) {
+	return document{text, size, new(atomic.Pointer[place])}.read(ctx, r)
+}
+
+func (d document) read(ctx context.Context, r Range) (*Page, error) {
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	d := document{text, size}
 	first, err := d.first(ctx, r.From)
 	if err != nil {
 		return nil, err
@@ -93,8 +99,8 @@ func ReadPage(ctx context.Context, text io.ReaderAt, size int64, r Range) (*Page
 	if err != nil {
 		return nil, err
 	}
-	page := &Page{First: first, Last: first - 1, Size: size}
-	if at >= size {
+	page := &Page{First: first, Last: first - 1, Size: d.size}
+	if at >= d.size {
 		return page, nil
 	}
 	if r.Lines == 0 {
@@ -110,6 +116,13 @@ func ReadPage(ctx context.Context, text io.ReaderAt, size int64, r Range) (*Page
 type document struct {
 	text io.ReaderAt
 	size int64
+	last *atomic.Pointer[place] // where the last page began: what comes later is counted from there
+}
+
+// place is the beginning of a line.
+type place struct {
+	at    int64
+	lines int // before it
 }
 
 // first turns Range.From into a line's number.
@@ -134,9 +147,12 @@ func (d document) first(ctx context.Context, from int) (int, error) {
 // skip returns where the text goes on behind so many lines, or its end, and how many lines
 // there were.
 func (d document) skip(ctx context.Context, lines int) (at int64, seen int, err error) {
+	if last := d.last.Load(); last != nil && last.lines <= lines {
+		at, seen = last.at, last.lines
+	}
 	buffer := make([]byte, min(lineStep, d.size))
 	for at < d.size && seen < lines {
-		if at >= scanBytes {
+		if at >= ScanBytes {
 			return 0, 0, &RangeError{TooFar: true, Reason: fmt.Sprintf("the text is long (%d bytes): its first %d bytes hold %d lines, and what comes after them can't be read by lines. Read lines before that, or let code read it", d.size, at, seen)}
 		}
 		part := buffer[:min(lineStep, d.size-at)]
@@ -151,6 +167,9 @@ func (d document) skip(ctx context.Context, lines int) (at int64, seen int, err 
 			end := bytes.IndexByte(part, '\n') + 1
 			at, part = at+int64(end), part[end:]
 		}
+	}
+	if seen == lines {
+		d.last.Store(&place{at, lines})
 	}
 	return at, seen, nil
 }

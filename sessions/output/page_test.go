@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"unicode/utf8"
 )
@@ -117,6 +118,30 @@ func TestPagesOfAHugeText(t *testing.T) {
 	}
 }
 
+// counted is a text that counts what is read of it.
+type counted struct {
+	*strings.Reader
+	read int
+}
+
+func (c *counted) ReadAt(p []byte, at int64) (int, error) {
+	c.read += len(p)
+	return c.Reader.ReadAt(p, at)
+}
+
+// TestALatePageIsCountedFromTheOneBefore: else who reads page after page reads all that
+// came before with each.
+func TestALatePageIsCountedFromTheOneBefore(t *testing.T) {
+	text := &counted{Reader: strings.NewReader(strings.Repeat("123456789\n", lineStep))}
+	d := document{text, text.Size(), new(atomic.Pointer[place])}
+	for _, from := range []int{900_001, 900_101, 900_101, 5} {
+		text.read = 0
+		page, err := d.read(t.Context(), Range{From: from, Lines: 1})
+		expect(t, err == nil && page.First == from && page.Text == "123456789\n" && (from == 900_001 || text.read <= 2*lineStep),
+			"line %d: %d bytes read, %+v %v", from, text.read, page, err)
+	}
+}
+
 // zeros is a text without lines.
 type zeros struct{}
 
@@ -129,7 +154,7 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 func TestLinesThatAreTooFar(t *testing.T) {
 	_, err := ReadPage(t.Context(), zeros{}, 1<<50, Range{From: -1})
 	var refused *RangeError
-	expect(t, errors.As(err, &refused) && refused.TooFar && strings.Contains(err.Error(), fmt.Sprintf("first %d bytes hold 0 lines", scanBytes)), "%+v", err)
+	expect(t, errors.As(err, &refused) && refused.TooFar && strings.Contains(err.Error(), fmt.Sprintf("first %d bytes hold 0 lines", ScanBytes)), "%+v", err)
 }
 
 // FuzzPages checks that the pages of a text, one after the other, are the text.

@@ -100,18 +100,25 @@ func (t *Transcript) open(stream Stream) (p Printed, text io.ReaderAt, closeText
 }
 
 // openRegular opens the file of a stream. Answers name it, so code may have put
-// something else in its place: a pipe is not to be waited for.
+// something else in its place, which is not opened.
 func openRegular(path string) (*os.File, error) {
+	there, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !there.Mode().IsRegular() {
+		return nil, ErrChanged
+	}
+	// Not to block: it may have become a pipe since.
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
-	there, err := os.Lstat(path)
-	if err == nil && there.Mode().IsRegular() {
-		return file, nil
+	if opened, err := file.Stat(); err != nil || !os.SameFile(there, opened) {
+		_ = file.Close() // it was not even read
+		return nil, ErrChanged
 	}
-	_ = file.Close() // it was not even read
-	return nil, ErrChanged
+	return file, nil
 }
 
 // Read returns the lines of a stream that r asks for, as far as it has been printed. Its
@@ -122,7 +129,7 @@ func (t *Transcript) Read(ctx context.Context, stream Stream, r Range) (*Page, e
 		return nil, err
 	}
 	defer closeText()
-	page, err := ReadPage(ctx, text, p.Size, r)
+	page, err := document{text, p.Size, &t.pages[stream]}.read(ctx, r)
 	if err != nil {
 		return nil, changed(err)
 	}
@@ -138,7 +145,7 @@ func (t *Transcript) Ends(stream Stream) (text string, missing int64, err error)
 		return "", 0, err
 	}
 	defer closeText()
-	d := document{whole, p.Size}
+	d := document{text: whole, size: p.Size}
 	if d.size <= 2*endBytes {
 		all := make([]byte, d.size)
 		err := d.readFull(all, 0)

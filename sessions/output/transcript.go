@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"understudy/internal/screen"
@@ -21,6 +22,7 @@ type Transcript struct {
 	all      *printed // what the record gets; nil once it has it
 	between  string   // what was printed since the execution before
 	told     bool     // that was taken
+	pages    [2]atomic.Pointer[place]
 
 	shown    []exhibit
 	images   *ImageRoom // that of the session

@@ -2,8 +2,10 @@ package output
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -259,6 +261,17 @@ func TestOutputSoFar(t *testing.T) {
 		}
 		got := tr.SoFar(test.room)
 		expect(t, got == test.want, "%s: %q, not %q", test.what, got, test.want)
+	}
+}
+
+// TestWhatCodePutsInPlaceOfAnOutputIsNotOpened: a link may lead to a pipe or a device.
+func TestWhatCodePutsInPlaceOfAnOutputIsNotOpened(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "stdout")
+	if err := os.Symlink("nowhere", link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openRegular(link); !errors.Is(err, ErrChanged) {
+		t.Errorf("it was followed: %v", err)
 	}
 }
 

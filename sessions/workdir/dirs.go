@@ -19,9 +19,11 @@ type Dirs struct {
 	// figures, artifacts and the code file.
 	Work, Private string
 
-	group    *Group
-	names    []string    // of those that are its own, beside each other: the private one last
-	prepared atomic.Bool // it has its wall, if there is one
+	group *Group
+	names []string // of those that are its own, beside each other: the private one last
+	// made counts the directories made so far; prepared is how many had been when they were
+	// handed over last, which takes a while.
+	made, prepared atomic.Int64
 }
 
 // codeDir is where a worker puts the code file, in the private directory.
@@ -33,6 +35,7 @@ func (g *Group) NewDirs(name string) *Dirs {
 	if g.roots.Shared != "" {
 		d.names = []string{name}
 	}
+	d.made.Store(1) // it has no wall yet, whatever is there
 	paths := d.paths()
 	d.Private = paths[len(paths)-1]
 	if d.Work == "" {
@@ -79,7 +82,7 @@ func (d *Dirs) Make() error {
 				return err
 			}
 			if err == nil { // it is to be handed over
-				d.prepared.Store(false)
+				d.made.Add(1)
 			}
 		}
 		return nil
@@ -89,20 +92,21 @@ func (d *Dirs) Make() error {
 // PrepareSandbox has the session's wall made, once, and its directories handed to who it
 // will run as.
 func (d *Dirs) PrepareSandbox(ctx context.Context) error {
-	if d.group.roots.Isolator == nil || d.prepared.Load() {
+	if d.group.roots.Isolator == nil || d.prepared.Load() == d.made.Load() {
 		return nil
 	}
 	if err := d.group.busy.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer d.group.busy.Release(1)
-	if d.prepared.Load() {
+	made := d.made.Load()
+	if d.prepared.Load() == made {
 		return nil
 	}
 	if err := d.group.prepareSandbox(ctx, d.paths()...); err != nil {
 		return err
 	}
-	d.prepared.Store(true)
+	d.prepared.Store(made)
 	return nil
 }
 

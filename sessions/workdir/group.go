@@ -126,17 +126,19 @@ func furnish(root *os.Root, name string) error {
 func (g *Group) prepareSandbox(ctx context.Context, dirs ...string) error {
 	g.mu.Lock()
 	g.walled = true // even if it fails: something of it may be there
-	if !g.handed {
+	handed := g.handed
+	if !handed {
 		dirs = append([]string{filepath.Join(g.path, homeTmp), filepath.Join(g.path, Packages)}, dirs...)
 	}
+	g.handed = true // at once: the home may be made anew meanwhile
 	g.mu.Unlock()
-	if err := g.roots.Isolator.PrepareSandbox(ctx, g.ID, dirs...); err != nil {
-		return err
+	err := g.roots.Isolator.PrepareSandbox(ctx, g.ID, dirs...)
+	if err != nil {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.handed = g.handed && handed
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.handed = true
-	return nil
+	return err
 }
 
 const (

@@ -209,7 +209,7 @@ func (v view) found() string {
 		return "What ran in its background has ended; files are as they were left."
 	case v.Undone:
 		return undone
-	case v.isLost() && v.StateBefore > 0:
+	case v.isLost() && v.StateBefore > 0 && v.InterpreterRestarted:
 		return fmt.Sprintf("Its variables are as they were before execution %d; what came later is lost.", v.StateBefore)
 	case v.isLost():
 		return "All earlier variables, imports and functions are lost; define again what you need."

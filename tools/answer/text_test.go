@@ -165,7 +165,7 @@ var examples = []struct {
 	})},
 	{"crashed, silent about the state", "", example(func(r *sessions.Result) { r.Status, r.InterpreterRestarted = sessions.StatusCrashed, true })},
 	{"crashed, none started", "", example(func(r *sessions.Result) {
-		r.Status, r.StateRestored, r.RestartReason = sessions.StatusCrashed, no(), "out of memory"
+		r.Status, r.StateRestored, r.StateBefore, r.RestartReason = sessions.StatusCrashed, no(), 2, "out of memory"
 		r.Notes = []string{"a fresh interpreter could not be started: no space left; the next call tries again"}
 	})},
 	{"died between calls", "", example(func(r *sessions.Result) {

@@ -26,7 +26,6 @@ import (
 // closed, and any other line is printed.
 type scripted struct{ more chan string }
 
-func (s scripted) Name() string         { return "scripted" }
 func (s scripted) ForkObstacle() string { return "there is only one" }
 func (s scripted) Start(_ context.Context, spec sessions.Spec) (sessions.Worker, error) {
 	return &scriptedWorker{script: s, dir: spec.PrivateDir, exited: make(chan struct{})}, nil

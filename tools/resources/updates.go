@@ -174,7 +174,18 @@ func (u *updates) subscribe(ctx context.Context, _ any, request *mcp.SubscribeRe
 }
 
 func (u *updates) unsubscribe(ctx context.Context, _ any, request *mcp.UnsubscribeRequest, _ *mcp.EmptyResult) {
-	u.withSession(ctx, func(s *subscriber) { delete(s.told, request.Params.URI) })
+	session := server.ClientSessionFromContext(ctx)
+	if session == nil {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if s := u.subscribers[session.SessionID()]; s != nil {
+		delete(s.told, request.Params.URI)
+		if len(s.told) == 0 && !s.list { // nothing is left to look at
+			u.forget(session.SessionID(), s)
+		}
+	}
 }
 
 // listed notes which list a client of the earlier eras has seen: it is told when

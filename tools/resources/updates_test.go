@@ -153,8 +153,17 @@ func TestUpdatesForgetWhoIsGone(t *testing.T) {
 	subscribeTo(t, c, notifications, false, uri.OfInterpreter(id))
 	var request mcp.UnsubscribeRequest
 	request.Params.URI = uri.OfInterpreter(id)
-	if err := c.Unsubscribe(t.Context(), request); err != nil { //nolint:staticcheck // it is how the earlier eras unsubscribe
-		t.Fatal(err)
+	u := h.resources.updates
+	nobody := func() bool {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		return len(u.subscribers) == 0
+	}
+	for range 2 { // the second has nothing to end
+		if err := c.Unsubscribe(t.Context(), request); err != nil { //nolint:staticcheck // it is how the earlier eras unsubscribe
+			t.Fatal(err)
+		}
+		expect(t, nobody(), "who watches nothing is kept")
 	}
 	subscribeTo(t, c, notifications, false, uri.OfInterpreter(id))
 	_ = c.Close()
@@ -163,12 +172,6 @@ func TestUpdatesForgetWhoIsGone(t *testing.T) {
 	must(t, err)
 	await(t, notifications, mcp.MethodNotificationSubscriptionsAcknowledged)
 	stop()
-	u := h.resources.updates
-	nobody := func() bool {
-		u.mu.Lock()
-		defer u.mu.Unlock()
-		return len(u.subscribers) == 0
-	}
 	eventually(t, nobody)
 	u.watches.Wait() // nothing is looked at when nobody is there
 }
@@ -229,6 +232,63 @@ func TestOneSlowLookDelaysNobody(t *testing.T) {
 	close(l.release)
 	u.close()
 	expect(t, len(heard) == 0, "somebody heard of a look that was cut short")
+}
+
+// TestWhatIsAskedDuringALook is not forgotten with its end.
+func TestWhatIsAskedDuringALook(t *testing.T) {
+	l := slowLibrary{slow: "slow", asked: make(chan bool, 1), release: make(chan bool)}
+	u := newUpdates(&Server{library: l})
+	s := &subscriber{client: "slow", told: map[string]string{uri.OfInterpreter("x"): ""}, life: t.Context(), send: func(string, map[string]any) error { return nil }}
+	go func() {
+		<-l.asked
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		delete(s.told, uri.OfInterpreter("x"))
+		s.list, s.restless = true, true
+		close(l.release)
+	}()
+	if u.look(s); !s.restless {
+		t.Error("its list is not looked at")
+	}
+}
+
+// endingLibrary has a run that makes a figure and ends just after the second list.
+type endingLibrary struct {
+	Library
+	lists int
+}
+
+func (l *endingLibrary) Own(sessions.Client) []string { return []string{"x"} }
+
+func (l *endingLibrary) Interpreter(sessions.Client, string) (sessions.Listing, error) {
+	return sessions.Listing{Running: max(0, 2-l.lists)}, nil
+}
+
+func (l *endingLibrary) Executions(sessions.Client, string) ([]sessions.Brief, error) {
+	var b sessions.Brief
+	if l.lists++; l.lists > 2 {
+		b.Figures = []sessions.Figure{{Path: "a.png"}}
+	}
+	return []sessions.Brief{b}, nil
+}
+
+// TestARunThatEndsDuringALook is told of by the next.
+func TestARunThatEndsDuringALook(t *testing.T) {
+	u := newUpdates(&Server{library: &endingLibrary{}, Options: Options{every: time.Millisecond}})
+	defer u.close()
+	heard := make(chan string, 1)
+	s := &subscriber{told: map[string]string{}, list: true, listed: listState(u.own("")), send: func(method string, _ map[string]any) error {
+		heard <- method
+		return nil
+	}}
+	u.mu.Lock()
+	u.add(s, s)
+	u.mu.Unlock()
+	select {
+	case <-heard:
+	case <-time.After(10 * time.Second):
+		t.Error("its figure is not told of")
+	}
 }
 
 // TestWhoLeftIsNotLookedFor, nor anybody once the server has ended.

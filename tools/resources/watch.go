@@ -37,7 +37,7 @@ func (u *updates) lookAfterAll() bool {
 		// The first look comes after a while: the subscription may not have been
 		// acknowledged yet.
 		if !s.looking && (s.restless || s.calls != u.calls) && time.Since(s.since) >= u.every {
-			s.looking, s.calls = true, u.calls // before the look, which may miss what comes after
+			s.looking, s.restless, s.calls = true, false, u.calls // before the look, which may miss what comes after
 			u.watches.Go(func() { u.look(s) })
 		}
 	}
@@ -56,17 +56,18 @@ func (u *updates) look(s *subscriber) {
 	}
 	ctx, cancel := context.WithTimeout(s.life, lookTime)
 	defer cancel()
-	err := u.tell(ctx, s)
 	u.mu.Lock()
 	list := s.list
 	u.mu.Unlock()
-	runs := list && u.runs(s.client)
+	runs := list && u.runs(s.client) // before the look too: code may end during it
+	err := u.tell(ctx, s)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s.looking, s.restless = false, err != nil || runs || len(s.told) > 0
+	s.looking, s.restless = false, s.restless || err != nil || runs || len(s.told) > 0
 }
 
-// tell fails with the first notification that the subscriber doesn't take.
+// tell fails with the first notification that the subscriber doesn't take, and where there
+// was no time to find out.
 func (u *updates) tell(ctx context.Context, s *subscriber) error {
 	u.mu.Lock()
 	told, list, listed := maps.Clone(s.told), s.list, s.listed
@@ -77,7 +78,7 @@ func (u *updates) tell(ctx context.Context, s *subscriber) error {
 			now = gone.Error()
 		}
 		if ctx.Err() != nil { // then the look says nothing of the resource
-			return nil
+			return ctx.Err()
 		}
 		if now == known {
 			continue
@@ -92,7 +93,7 @@ func (u *updates) tell(ctx context.Context, s *subscriber) error {
 	}
 	now := listState(u.own(s.client))
 	if now == listed || ctx.Err() != nil {
-		return nil
+		return ctx.Err()
 	}
 	err := s.send(mcp.MethodNotificationResourcesListChanged, nil)
 	if err == nil {

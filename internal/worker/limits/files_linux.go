@@ -271,7 +271,7 @@ func (l *Limiter) lookAtFiles(p *place, workers []Worker) {
 	was := p.held
 	p.take(size, now, free)
 	hold, tooMuch := p.judge()
-	if (hold || was && !p.held) && !p.setFileSizes(workers, hold) && hold {
+	if (hold || was && !p.held) && !p.setFileSizes(l.holders(p), hold) && hold {
 		l.files.unheld.Do(func() {
 			l.log.Warn("files can't be kept from growing beyond the disk limit, so runs are ended without an error before; a server that is root needs the capability SYS_RESOURCE for it")
 		})

@@ -151,31 +151,27 @@ func parseHeader(header []byte) (kind string, sizes []int, err error) {
 		return "", nil, Errorf("json", "a frame's header is not UTF-8")
 	}
 	var fields struct {
-		Type        json.RawMessage `json:"type"`
-		Attachments json.RawMessage `json:"attachments"`
+		Type        string `json:"type"`
+		Attachments []int  `json:"attachments"`
 	}
-	if err := unmarshal(header, &fields); errors.As(err, new(*json.SyntaxError)) {
+	err = unmarshal(header, &fields)
+	var wrong *json.UnmarshalTypeError // of the first field that has another form
+	errors.As(err, &wrong)
+	switch {
+	case err != nil && wrong == nil:
 		return "", nil, Errorf("json", "a frame's header is not JSON: %v", err)
-	}
-	if bytes.TrimLeft(header, " \t\r\n")[0] != '{' {
+	case bytes.TrimLeft(header, " \t\r\n")[0] != '{':
 		return "", nil, Errorf("object", "a frame's header is not a JSON object")
-	}
-	if len(fields.Type) == 0 || fields.Type[0] != '"' || json.Unmarshal(fields.Type, &kind) != nil {
+	case fields.Type == "" || wrong != nil && wrong.Field == "type":
 		return "", nil, Errorf("type", "a frame's header has no type")
-	}
-	if !knownTypes[kind] {
-		return "", nil, Errorf("unknown", "a frame has the unknown type %q", kind)
-	}
-	if mentions[kind] && len(header) > maxMention {
-		return "", nil, Errorf("header", "a %s frame has a header of %d bytes; at most %d are allowed", kind, len(header), maxMention)
-	}
-	if fields.Attachments == nil {
-		return kind, nil, nil
-	}
-	if err := json.Unmarshal(fields.Attachments, &sizes); err != nil {
+	case !knownTypes[fields.Type]:
+		return "", nil, Errorf("unknown", "a frame has the unknown type %q", fields.Type)
+	case mentions[fields.Type] && len(header) > maxMention:
+		return "", nil, Errorf("header", "a %s frame has a header of %d bytes; at most %d are allowed", fields.Type, len(header), maxMention)
+	case wrong != nil:
 		return "", nil, Errorf("attachments", "a frame's attachments are no list of sizes")
 	}
-	return kind, sizes, checkSizes(sizes)
+	return fields.Type, fields.Attachments, checkSizes(fields.Attachments)
 }
 
 func checkSizes(sizes []int) error {
