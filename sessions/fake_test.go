@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
 
 // fakeStarter starts fakeWorkers.
@@ -496,24 +498,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func makeFIFO(path string) error { return exec.Command("mkfifo", path).Run() }
 
-// must ends the test at an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must, expect = check.Must, check.Expect
 
 // errOf is the error alone of what a call returned.
 func errOf[T any](_ T, err error) error { return err }
-
-// expect says what there is instead where a test does not find what it expects.
-func expect(t *testing.T, found bool, instead string, args ...any) {
-	t.Helper()
-	if !found {
-		t.Errorf(instead, args...)
-	}
-}
 
 func same(t *testing.T, want, got any, options ...cmp.Option) {
 	t.Helper()

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 	"go.uber.org/goleak"
 
+	says "understudy/internal/check"
 	"understudy/sessions"
 )
 
@@ -104,23 +105,10 @@ var update = flag.Bool("update", false, "rewrite schemas/*.json")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must, expect = says.Must, says.Expect
 
 // errOf is the error alone of what a call returned.
 func errOf[T any](_ T, err error) error { return err }
-
-// expect says what there is instead where a test does not find what it expects.
-func expect(t *testing.T, found bool, instead string, args ...any) {
-	t.Helper()
-	if !found {
-		t.Errorf(instead, args...)
-	}
-}
 
 func same(t *testing.T, want, got any, options ...cmp.Option) {
 	t.Helper()

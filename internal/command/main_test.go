@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	says "understudy/internal/check"
 	"understudy/internal/config"
 	"understudy/sessions"
 )
@@ -56,20 +57,7 @@ func (w *fakeWorker) Equip(_ context.Context, e sessions.Equipment) error {
 	return nil
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must, expect = says.Must, says.Expect
 
 // errOf is the error alone of what a call returned.
 func errOf[T any](_ T, err error) error { return err }
-
-// expect says what there is instead where a test does not find what it expects.
-func expect(t *testing.T, found bool, instead string, args ...any) {
-	t.Helper()
-	if !found {
-		t.Errorf(instead, args...)
-	}
-}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/internal/check"
 )
 
 // try parses a command line in an environment of its own.
@@ -44,13 +46,7 @@ func must(t *testing.T, env map[string]string, args ...string) *Config {
 	return config
 }
 
-// expect says what there is instead where a test does not find what it expects.
-func expect(t *testing.T, found bool, instead string, args ...any) {
-	t.Helper()
-	if !found {
-		t.Errorf(instead, args...)
-	}
-}
+var expect = check.Expect
 
 // fileWith is a file of its own with this text.
 func fileWith(t *testing.T, name, text string) string {

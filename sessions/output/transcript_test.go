@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/internal/check"
 )
 
 const spoolAfter = 64 << 10
@@ -20,13 +22,7 @@ func testTranscript(dir string, limit int, spoolLimit int64) *Transcript {
 	return NewTranscript(dir, Options{Limit: limit, SpoolAfter: spoolAfter, SpoolLimit: spoolLimit, Images: AllImages().ForOne()})
 }
 
-// expect says what there is instead where a test does not find what it expects.
-func expect(t *testing.T, found bool, instead string, args ...any) {
-	t.Helper()
-	if !found {
-		t.Errorf(instead, args...)
-	}
-}
+var expect = check.Expect
 
 func TestTranscriptGivesEachPieceOnce(t *testing.T) {
 	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)

@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
 
 // update rewrites the golden texts.
@@ -26,20 +28,7 @@ func text(t *testing.T, r *mcp.CallToolResult) string {
 	return first.Text
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// expect says what there is instead where a test does not find what it expects.
-func expect(t *testing.T, found bool, instead string, args ...any) {
-	t.Helper()
-	if !found {
-		t.Errorf(instead, args...)
-	}
-}
+var must, expect = check.Must, check.Expect
 
 func same(t *testing.T, want, got any, options ...cmp.Option) {
 	t.Helper()
