@@ -73,9 +73,8 @@ func TestTheCallerAnswers(t *testing.T) {
 		l, _ := m.Show(t.Context(), me, r.InterpreterID)
 		b, err := m.Brief(me, r.InterpreterID, 1)
 		expect(t, l.Status == "asking" && l.Prompt == "a" && err == nil && b.Status == StatusAsking, "%+v, %+v, %v", l, b, err)
-		if r = give(t, m, "one"); r.Status != StatusAsking || r.Prompt != "b" || r.Stdout != "one\nb" {
-			t.Errorf("%+v", r)
-		}
+		r = give(t, m, "one")
+		expect(t, r.Status == StatusAsking && r.Prompt == "b" && r.Stdout == "one\nb", "%+v", r)
 		r = give(t, m, "two", "three", "four")
 		expect(t, r.Status == StatusOK && r.Stdout == "two\ncthree\n" && len(r.Notes) == 1 && strings.Contains(r.Notes[0], "1 line "), "%+v", r)
 		waited := time.Since(began)

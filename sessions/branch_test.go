@@ -387,9 +387,8 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 	home, err := s.group.Home()
 	expect(t, err == nil && home == filepath.Join(root, "home-"+l.ID) && s.spec().Home == home, "%s %v", home, err)
 	child := m.sessions[branch(t, m, "").ID]
-	if again, err := child.group.Home(); again != home || err != nil {
-		t.Errorf("%s %v", again, err)
-	}
+	again, err := child.group.Home()
+	expect(t, again == home && err == nil, "%s %v", again, err)
 	remove(t, m, l.ID)
 	wantEntries(t, root, child.id, child.id+".files", "home-"+l.ID)
 	remove(t, m, child.id)

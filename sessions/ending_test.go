@@ -60,9 +60,8 @@ func TestACallOutlastsNoSessionThatCanNotEnd(t *testing.T) {
 		go m.Close(t.Context())
 		time.Sleep(time.Hour)
 		close(ends)
-		if took := <-answered; took != 45*time.Second {
-			t.Errorf("answered after %s", took)
-		}
+		took := <-answered
+		expect(t, took == 45*time.Second, "answered after %s", took)
 	})
 }
 

@@ -407,9 +407,8 @@ func TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain(t *testing.T) {
 	must(t, errors.Join(anew(), dirs.PrepareSandbox(t.Context())))
 	c.wait = nil
 	for _, want := range []int{3 * 4, 3 * 4} {
-		if err := dirs.PrepareSandbox(t.Context()); err != nil || len(c.admitted[id]) != want {
-			t.Errorf("%q %v", c.admitted, err)
-		}
+		err := dirs.PrepareSandbox(t.Context())
+		expect(t, err == nil && len(c.admitted[id]) == want, "%q %v", c.admitted, err)
 	}
 }
 

@@ -70,7 +70,6 @@ func TestNoneIsReady(t *testing.T) {
 	}
 	var out, problems bytes.Buffer
 	must(t, ListPlugins(t.Context(), configOf(t, "plugins", "list", "--plugins", dir, "--python", "/nowhere"), &out, &problems))
-	if got := out.String() + problems.String(); got != "off  disabled  It is off.\n" {
-		t.Error(got)
-	}
+	got := out.String() + problems.String()
+	expect(t, got == "off  disabled  It is off.\n", "%+v", got)
 }

@@ -86,9 +86,8 @@ func TestSettingsArrive(t *testing.T) {
 		"several data":                      {several, nil, func(c *Config) any { return c.Serve.Data }, []string{filepath.Join(filepath.Dir(several["UNDERSTUDY_CONFIG"]), "a,b.csv"), "/c.csv"}},
 		"the arguments of what it installs": {nil, []string{"install", "--client", "codex", "--", "--timeout", "10m"}, func(c *Config) any { return c.Install.Args }, []string{"--timeout", "10m"}},
 	} {
-		if diff := cmp.Diff(test.want, test.got(must(t, test.env, test.args...))); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		diff := cmp.Diff(test.want, test.got(must(t, test.env, test.args...)))
+		expect(t, diff == "", "%s: %s", name, diff)
 	}
 }
 
@@ -425,9 +424,8 @@ func TestSettingsOfFormerVersions(t *testing.T) {
 		config := must(t, env, args...)
 		expect(t, config.Serve.History == 4 && slices.EqualFunc(config.Ignored, want, strings.HasPrefix),
 			"%s: %d, ignored %q", command, config.Serve.History, config.Ignored)
-		if text, err := config.YAML(); err != nil || strings.Contains(text, "queue") {
-			t.Errorf("%v: %s", err, text)
-		}
+		text, err := config.YAML()
+		expect(t, err == nil && !strings.Contains(text, "queue"), "%v: %s", err, text)
 	}
 }
 
@@ -435,12 +433,10 @@ func TestSettingsOfFormerVersions(t *testing.T) {
 func TestEmptyListsAreMistakes(t *testing.T) {
 	for _, name := range []string{"transport", "allow-origin", "allow-host", "allow-modules", "block-modules", "block-functions", "sandbox-floor", "allow-net", "gpu", "pythons"} {
 		for _, value := range []string{"[]", "''"} {
-			if _, err := try(t, configFile(t, name+": "+value)); err == nil || !strings.Contains(err.Error(), "line 1: "+name) {
-				t.Errorf("%s: %s gives %v", name, value, err)
-			}
+			_, err := try(t, configFile(t, name+": "+value))
+			expect(t, err != nil && strings.Contains(err.Error(), "line 1: "+name), "%s: %s gives %v", name, value, err)
 		}
-		if _, err := try(t, nil, "--"+name, ""); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("--%s \"\" gives %v", name, err)
-		}
+		_, err := try(t, nil, "--"+name, "")
+		expect(t, err != nil && strings.Contains(err.Error(), name), "--%s \"\" gives %v", name, err)
 	}
 }

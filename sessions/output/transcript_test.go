@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +19,17 @@ const spoolAfter = 64 << 10
 
 func testTranscript(dir string, limit int, spoolLimit int64) *Transcript {
 	return NewTranscript(dir, Options{Limit: limit, SpoolAfter: spoolAfter, SpoolLimit: spoolLimit, Images: AllImages().ForOne()})
+}
+
+// excerptOf is what is handed out of output in these pieces.
+func excerptOf(dir string, limit int, spoolLimit int64, pieces ...string) Excerpt {
+	tr := testTranscript(dir, limit, spoolLimit)
+	defer tr.Close()
+	for _, piece := range pieces {
+		tr.Output(Stdout, []byte(piece))
+	}
+	tr.Finish()
+	return tr.Take()
 }
 
 var expect = check.Expect
@@ -46,21 +56,11 @@ func TestTranscriptGivesEachPieceOnce(t *testing.T) {
 func TestTranscriptKeepsSplitCharactersWhole(t *testing.T) {
 	text := "a€😀\x00é" // one, three, four, one and two bytes
 	for cut := 1; cut < len(text); cut++ {
-		tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
-		tr.Output(Stdout, []byte(text[:cut]))
-		tr.Output(Stdout, []byte(text[cut:]))
-		tr.Finish()
-		got := tr.Take().Text[Stdout]
+		got := excerptOf(t.TempDir(), 1<<20, 1<<20, text[:cut], text[cut:]).Text[Stdout]
 		expect(t, got == text, "cut at %d: %q", cut, got)
 	}
-}
-
-func TestTranscriptReplacesInvalidBytes(t *testing.T) {
-	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
-	tr.Output(Stdout, []byte("a\xffb\xe2\x82"))
-	tr.Finish()
-	got := tr.Take().Text[Stdout]
-	expect(t, got == "a\uFFFDb\uFFFD\uFFFD", "%q", got)
+	got := excerptOf(t.TempDir(), 1<<20, 1<<20, "a\xffb\xe2\x82").Text[Stdout]
+	expect(t, got == "a\uFFFDb\uFFFD\uFFFD", "invalid bytes: %q", got)
 }
 
 func TestTranscriptIsBoundedAndCountsWhatItDrops(t *testing.T) {
@@ -92,11 +92,7 @@ func TestTranscriptIsBoundedAndCountsWhatItDrops(t *testing.T) {
 }
 
 func TestTranscriptSaysWhatTheSpoolLost(t *testing.T) {
-	tr := testTranscript(t.TempDir(), 100, 100_000)
-	tr.Output(Stderr, bytes.Repeat([]byte("0123456789"), 20_000))
-	tr.Finish()
-	x := tr.Take()
-	tr.Close()
+	x := excerptOf(t.TempDir(), 100, 100_000, strings.Repeat("0123456789", 20_000))
 	expect(t, len(x.Notes) == 1 && strings.Contains(x.Notes[0], "holds the first 100000 bytes; 100000 more were not kept"), "notes: %q", x.Notes)
 	info, err := os.Stat(x.Path)
 	expect(t, err == nil && info.Size() == 100_000, "spool: %v %v", info, err)
@@ -104,37 +100,22 @@ func TestTranscriptSaysWhatTheSpoolLost(t *testing.T) {
 
 func TestTranscriptLivesWithAFullDisk(t *testing.T) {
 	file := t.TempDir() + "/not-a-directory"
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tr := testTranscript(file, 100, 1<<20)
-	tr.Output(Stdout, bytes.Repeat([]byte("x"), 1<<20))
-	tr.Finish()
-	x := tr.Take()
+	check.Must(t, os.WriteFile(file, nil, 0o600))
+	x := excerptOf(file, 100, 1<<20, strings.Repeat("x", 1<<20))
 	expect(t, x.Path == "" && len(x.Notes) == 1 && strings.Contains(x.Notes[0], "could not be kept"), "%q %q", x.Path, x.Notes)
 	expect(t, x.Truncated[Stdout]+100 == 1<<20, "%d truncated", x.Truncated[Stdout])
 }
 
-func TestSmallOutputNeverTouchesTheDisk(t *testing.T) {
+// TestOnlyLongOutputTouchesTheDisk, which has a file even if nothing of it was dropped.
+func TestOnlyLongOutputTouchesTheDisk(t *testing.T) {
 	dir := t.TempDir()
-	tr := testTranscript(dir, 1<<20, 1<<20)
-	tr.Output(Stdout, bytes.Repeat([]byte("x"), spoolAfter))
-	tr.Finish()
-	tr.Take()
-	tr.Close()
+	excerptOf(dir, 1<<20, 1<<20, strings.Repeat("x", spoolAfter))
 	entries, _ := os.ReadDir(dir)
 	expect(t, len(entries) == 0, "%v", entries)
-}
-
-func TestLongOutputHasAFileEvenIfNothingWasDropped(t *testing.T) {
-	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
-	text := bytes.Repeat([]byte("0123456789"), spoolAfter/8)
-	tr.Output(Stdout, text)
-	tr.Finish()
-	x := tr.Take()
-	tr.Close()
+	text := strings.Repeat("0123456789", spoolAfter/8)
+	x := excerptOf(dir, 1<<20, 1<<20, text)
 	whole, err := os.ReadFile(x.Path)
-	expect(t, err == nil && bytes.Equal(whole, text) && x.Truncated[Stdout] == 0, "%q holds %d bytes: %v", x.Path, len(whole), err)
+	expect(t, err == nil && string(whole) == text && x.Truncated[Stdout] == 0, "%q holds %d bytes: %v", x.Path, len(whole), err)
 }
 
 // FuzzTranscript checks that however bytes are cut into writes, the text is
@@ -266,23 +247,6 @@ func TestWhatCodePutsInPlaceOfAnOutputIsNotOpened(t *testing.T) {
 	if err := os.Symlink("nowhere", link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openRegular(link); !errors.Is(err, ErrChanged) {
-		t.Errorf("it was followed: %v", err)
-	}
-}
-
-// BenchmarkTranscript takes 100 MB as the worker reads it.
-func BenchmarkTranscript(b *testing.B) {
-	piece := bytes.Repeat(append(bytes.Repeat([]byte("x"), 99), '\n'), 655)
-	dir := b.TempDir()
-	b.SetBytes(int64(len(piece)) * 1526)
-	for b.Loop() {
-		t := testTranscript(dir, 1_000_000, 1<<30)
-		for range 1526 {
-			t.Output(Stdout, piece)
-		}
-		t.Finish()
-		t.Take()
-		t.Close()
-	}
+	_, err := openRegular(link)
+	expect(t, errors.Is(err, ErrChanged), "it was followed: %v", err)
 }
