@@ -166,6 +166,7 @@ func TestOutputThatWasTamperedWith(t *testing.T) {
 	must(t, os.WriteFile(secret, []byte("long enough for a file, too"), 0o600))
 	for name, put := range map[string]func(path string) error{
 		"pipe": makeFIFO, "nothing": func(string) error { return nil },
+		"less": func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
 		"link": func(path string) error { return os.Symlink(secret, path) },
 	} {
 		_ = os.Remove(r.OutputPath)
