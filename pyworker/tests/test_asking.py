@@ -2,7 +2,6 @@
 
 import os
 import signal
-import unittest
 
 from pyworker import protocol
 from pyworker.tests.worker import WorkerCase
@@ -20,27 +19,6 @@ class Asking(WorkerCase):
         self.assertEqual("x" * 10_000, question["prompt"])
         worker.reply(question, refusal="no")
         self.assertEqual(100_000, len(worker.finish().stdout))
-
-    def test_a_refusal_is_an_eof_error_that_says_why(self):
-        worker, question = self.begin("input()")
-        worker.reply(question, refusal="nobody is there")
-        error = worker.finish().exception
-        self.assertEqual("EOFError", error["type"])
-        self.assertEqual(["input() got no answer: nobody is there"], error["info"]["args"])
-
-    def test_an_interrupt_ends_the_wait_and_a_late_answer_meets_nobody(self):
-        worker, question = self.begin("input('one')")
-        worker.interrupt()
-        answer = worker.finish()
-        self.assertEqual("KeyboardInterrupt", answer.exception["type"])
-        self.assertTrue(answer.signalled)
-        worker.reply(question, "late")
-        worker, second = self.begin("x = input('two')", worker)
-        self.assertNotEqual(question["question"], second["question"])
-        worker.reply(question, "later")
-        worker.reply(second, "in time")
-        self.assertTrue(worker.finish().ok)
-        self.assertEqual("in time", worker.value("x"))
 
     def test_a_late_answer_in_two_pieces_harms_nothing(self):
         worker, question = self.begin("input()")
@@ -144,7 +122,3 @@ class Asking(WorkerCase):
         worker, _ = self.begin("input()")
         worker.socket.shutdown(2)
         self.assertEqual(0, worker.wait()[0])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -94,12 +94,6 @@ class Await(WorkerCase):
         self.assertEqual("'slept'\n", worker.run("await note()\nawait task").stdout)
         self.assertEqual(1, worker.value("len(loops)"))
 
-    def test_asyncio_run_works_beside_it(self):
-        worker = self.start()
-        worker.run("import asyncio\nasync def f(): return 7")
-        for code in ("asyncio.run(f())", "await f()", "asyncio.run(f())", "await f()"):
-            self.assertEqual("7\n", worker.run(code).stdout)
-
     def test_other_forms(self):
         worker = self.start()
         worker.run(
@@ -124,15 +118,6 @@ class Await(WorkerCase):
         cancelled = worker.run("raise asyncio.CancelledError; await f()")
         self.assertEqual("CancelledError", cancelled.exception["type"])
 
-    def test_a_closed_loop_is_replaced(self):
-        worker = self.start()
-        worker.run(
-            "import asyncio\nloop = None\nasync def f():\n    global loop\n"
-            "    loop = asyncio.get_running_loop()\nawait f()\n"
-        )
-        worker.run("loop.close()")
-        self.assertTrue(worker.run("await f()").ok)
-
 
 class Parts(unittest.TestCase):
     def test_parts_keep_their_lines(self):
@@ -140,7 +125,3 @@ class Parts(unittest.TestCase):
         self.assertEqual([False, True, False, True], [echoed for _, echoed in parts])
         lines = [[line for *_, line in part.co_lines() if line] for part, _ in parts]
         self.assertEqual([1, 3, 4, 5], [found[-1] for found in lines])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -8,33 +8,10 @@ import unittest
 from pyworker.shell import transform
 from pyworker.tests.worker import WorkerCase
 
-FORMS = (  # cells, and what the last one prints
-    (("%pwd",), "{workdir}"),
-    (("here = %pwd", "here"), "{workdir}"),
-    (("pwd",), "{workdir}"),
+FORMS = (  # cells, and what the last one prints; most are in internal/e2e/testdata
     (("pwd = 3", "pwd"), "3"),
-    (("%%time\na = 20\na * 2",), "40"),
-    (("%time 6 * 7",), "42"),
-    (("%timeit -n 1 -r 1 1 + 1",), "per loop"),
-    (("a = 1", "%who"), "a\t"),
     (("%%capture cap\nprint('x')\n!echo y\n5", "print(cap.stdout.split())"), "['x', 'y']"),
     (("%%capture c\nimport asyncio\nawait asyncio.sleep(0)\nprint('slept')", "c.stdout"), "slept"),
-    (("%%writefile w.py\nprint('ran')\nz = 8", "%run w.py\nz"), "ran\n8"),
-    (("%env COLOUR=blue", "!echo $COLOUR"), "blue"),
-    (("%precision 3", "%matplotlib inline\n%config InlineBackend.figure_format = 'svg'\n1"), "1"),
-    (("def f():\n    'says so'", "f?"), "says so"),
-    (("def f():\n    return 'src'", "f??"), "return 'src'"),
-    (("sea_n = sea_s = 1", "sea*?"), "sea_n\nsea_s"),
-    ((">>> p = 3\n>>> for i in range(2):\n...     print(p + i)",), "3\n4"),
-    (("In [1]: q = 5\nIn [2]: print(q + 1)",), "6"),
-    (("    r = 5\n    print(r + 2)",), "7"),
-    (("if True:\n    %env IN_BLOCK=yes\n    !echo $IN_BLOCK",), "yes"),
-    (("/len 'four'",), "4"),
-    (("%history -n", "%history -n"), "1: %history -n"),
-    (("x = 'seen'", "print(_i, In[1], _i1, _ih[1])"), "x = 'seen' x = 'seen' x = 'seen'"),
-    (("print('again')", "%rerun"), "again"),
-    (("gone = 1", "%reset -f", "print('gone' in globals())"), "False"),
-    (("get_ipython().run_line_magic('env', 'CALLED=1')", "!echo $CALLED"), "1"),
     (("import IPython", "IPython.get_ipython() is get_ipython()"), "True"),
     (("x = 5\nx # 100 %", "y = x \\\n  % 3\ny"), "2"),
     (("exit",), "ends the cell"),
@@ -78,7 +55,7 @@ class Forms(WorkerCase):
                 for cell in cells:
                     answer = worker.run(cell)
                     self.assertTrue(answer.ok, answer.done)
-                self.assertIn(said.format(workdir=worker.workdir), answer.stdout)
+                self.assertIn(said, answer.stdout)
                 self.assertEqual("", answer.stderr)
                 self.assertEqual("", answer.obstacle)
 
@@ -221,7 +198,3 @@ class Without(WorkerCase):
     def test_there_is_no_shell_to_ask(self):
         code = "try:\n    get_ipython()\nexcept NameError:\n    print('none')"
         self.assertEqual("none\n", self.session().run(code).stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

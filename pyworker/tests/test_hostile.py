@@ -277,7 +277,3 @@ class Generated(unittest.TestCase):
                 self.assertLessEqual(len(short), limit)
                 self.assertTrue(expected.startswith(short.rstrip("…")) or "…" in got, seed)
         self.assertGreater(whole, 2000)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -41,11 +41,6 @@ class Signals(WorkerCase):
                 self.assertEqual("<cell 1>", answer.exception["stack"][0][0])
                 self.assertEqual("2\n", worker.run("1 + 1").stdout)
 
-    def test_state_is_kept(self):
-        worker = self.start()
-        self.interrupted(f"x = 5\n{MARK}{LONG}", worker)
-        self.assertEqual(5, worker.value("x"))
-
     def test_one_that_a_finalizer_swallows_comes_again(self):
         for swallow in (
             "class A:\n    def __del__(self):\n        print('here', flush=True)\n"
@@ -242,7 +237,3 @@ class BeforeItBegan(unittest.TestCase):
             with self.assertRaises(KeyboardInterrupt):
                 awaiting.Awaiting(None).run(coroutine)
         self.assertEqual(inspect.CORO_CLOSED, inspect.getcoroutinestate(coroutine))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import unittest
 
 from pyworker.interrupt import NUDGE
 from pyworker.tests.fork.forker import CopyCase
@@ -283,7 +282,3 @@ class Copies(CopyCase):
         copy = self.succeed(self.lead)
         self.assertEqual([], copy.notes)
         self.assertEqual("7\n", copy.run(JOB + "await job()").stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,19 +7,6 @@ from pyworker.tests.plugins import COUNTER, DOUBLE, HEAD, PluginCase
 
 
 class Callables(PluginCase):
-    def test_function(self):
-        worker = self.with_plugins(self.plugin("double", DOUBLE, "(n)"))
-        self.assertEqual("4\n", worker.run("double(2)").stdout)
-        self.assertEqual(
-            "['double']\n", worker.run("[n for n in dir(__builtins__) if n == 'double']").stdout
-        )
-        self.assertEqual([], worker.run("").variables["added"])
-
-    def test_class_keeps_its_state(self):
-        worker = self.with_plugins(self.plugin("counter", COUNTER, "(by=1)"))
-        self.assertEqual("1\n11\n", worker.run("counter()\ncounter(10)").stdout)
-        self.assertEqual(12, worker.value("counter()"))
-
     def test_help_and_repr_before_it_is_loaded(self):
         doc = "Doubles a number.\n\nParameters\n----------\nn : int\n"
         plugin = self.plugin("double", "1 / 0", "(n, times=1)", doc)
@@ -198,38 +185,8 @@ class Calls(PluginCase):
         answer = worker.call("draw")
         self.assertEqual(1, len(answer.figures), answer.done)
 
-    def test_interrupt(self):
-        source = """
-            import time
-            @plugin
-            def sleep():
-                print("begun", flush=True)
-                time.sleep(60)
-            """
-        worker = self.with_plugins(self.plugin("sleep", source))
-        worker.begin("sleep", "", "plugin")
-        worker.wait_for_line("begun")
-        worker.interrupt()
-        answer = worker.finish()
-        self.assertEqual(("KeyboardInterrupt", True), (answer.exception["type"], answer.signalled))
-
-    def test_unknown(self):
-        worker = self.with_plugins()
-        self.assertEqual("PluginError", worker.call("none").exception["type"])
-
 
 class Failures(PluginCase):
-    def test_broken(self):
-        worker = self.with_plugins(self.plugin("f", "", broken="f.yaml:3: no type"))
-        error = self.failing(worker, "f(1)")
-        self.assertEqual("PluginError", error["type"])
-        self.assertTrue(
-            error["traceback"].endswith(
-                "PluginError: plugin f is broken: f.yaml:3: no type; ask the operator\n"
-            ),
-            error["traceback"],
-        )
-
     def test_load_failures_say_why(self):
         for source, reason in {
             "x = 1\n1 / 0": "ZeroDivisionError: division by zero (f.py, line 3)",
@@ -337,15 +294,6 @@ class Changes(PluginCase):
         worker.equip(plugin)
         self.assertEqual("4\n", worker.run("double(2)").stdout)
 
-    def test_broken_and_mended(self):
-        plugin = self.plugin("double", DOUBLE)
-        worker = self.with_plugins(plugin)
-        worker.run("double(1)")
-        worker.equip({**plugin, "broken": "no yaml"})
-        self.assertIn("no yaml", self.failing(worker, "double(1)")["traceback"])
-        worker.equip(plugin)
-        self.assertEqual("4\n", worker.run("double(2)").stdout)
-
     def test_a_deleted_name_is_back_with_the_next_change(self):
         plugin = self.plugin("double", DOUBLE)
         worker = self.with_plugins(plugin)
@@ -407,15 +355,6 @@ class Helpers(PluginCase):
         self.assertEqual(
             1, worker.value("len({id(a) for a in [sys.modules['understudy_plugins.two']]})")
         )
-
-    def test_a_changed_helper_is_read_anew(self):
-        self.write("helper.py", "def add(n): return 'old'\n")
-        plugins = self.using("a"), self.using("b")
-        worker = self.with_plugins(*plugins)
-        self.assertEqual(["old", "old"], worker.value("[a(0), b(0)]"))
-        self.write("helper.py", "def add(n): return 'newer'\n")
-        worker.equip(*({**plugin, "helpers": "2"} for plugin in plugins))
-        self.assertEqual(["newer", "newer"], worker.value("[a(0), b(0)]"))
 
     def test_one_that_a_call_imports_is_read_anew(self):
         self.write("helper.py", "def add(n): return 'old'\n")

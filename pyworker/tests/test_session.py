@@ -17,13 +17,6 @@ USE_POOL = (
 
 
 class Namespace(WorkerCase):
-    def test_state_lasts_across_calls_and_errors(self):
-        worker = self.start()
-        worker.run("x = 1")
-        worker.run("x += 1\n1 / 0")
-        worker.run("import sys; sys.exit()")
-        self.assertEqual(2, worker.value("x"))
-
     def test_code_that_the_server_could_not_read(self):
         worker = self.start()
         answer = worker.compile("x = 1\ny =\n")
@@ -88,15 +81,6 @@ class Namespace(WorkerCase):
 
 
 class Pools(WorkerCase):
-    def test_fork(self):
-        answer = self.start().run(POOL + USE_POOL.format("fork"))
-        self.assertEqual("[1, 4, 9]\n", answer.stdout)
-
-    def test_fork_of_a_function_of_an_earlier_cell(self):
-        worker = self.start()
-        worker.run(POOL)
-        self.assertEqual("[1, 4, 9]\n", worker.run(USE_POOL.format("fork")).stdout)
-
     def test_spawn_with_a_code_file(self):
         for code in ("", "import sys\nfor m in ('cloudpickle', 'joblib'): sys.modules[m] = None\n"):
             answer = self.start(code_file="runfile.py").run(code + POOL + USE_POOL.format("spawn"))
@@ -118,11 +102,9 @@ class DefaultMethod(unittest.TestCase):
 class CodeFile(WorkerCase):
     def test_it_is_there_during_the_run_only(self):
         worker = self.start(code_file="runfile.py")
-        code = "import sys\nprint(__file__ == sys.argv[0], open(__file__).read())"
-        self.assertEqual(f"True {code}\n", worker.run(code).stdout)
         path = os.path.join(worker.private, "code", "runfile.py")
-        self.assertFalse(os.path.exists(path))
         self.assertEqual(path + "\n", worker.run("print(__file__)").stdout)
+        self.assertFalse(os.path.exists(path))
         worker.run("import os; os.unlink(__file__)")
         self.assertTrue(worker.run("1").ok)
 
@@ -267,10 +249,3 @@ class Forks(WorkerCase):
         worker.run("import os, time\nif os.fork() == 0: time.sleep(10**6)")
         worker.send({"type": "stop"})
         self.assertIsNone(worker.receive())
-
-    def test_a_child_does_not_print_again_what_its_parent_has_printed(self):
-        answer = self.start().run(
-            "import os\nfor i in range(1500): print(i)\nprint('once', end='')\n"
-            "if os.fork() == 0: os._exit(0)\nos.wait();"
-        )
-        self.assertEqual(1, answer.stdout.count("once"))

@@ -1,7 +1,5 @@
 """Displays that are updated and cleared, and the values that are remembered."""
 
-import unittest
-
 from pyworker.tests.display.artifacts import Kept, artifact_size, needs
 
 
@@ -155,7 +153,3 @@ class OutputsTest(Kept):
         self.worker.run("np.zeros(5_000_000)")
         self.worker.run("[np.zeros(10_000_000)]")
         self.assertEqual("[2]\n", self.worker.run("list(Out)").stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -196,7 +196,3 @@ class PageTest(unittest.TestCase):
         ):
             with self.subTest(page):
                 self.assertEqual(text, hypertext.text(page))
-
-
-if __name__ == "__main__":
-    unittest.main()

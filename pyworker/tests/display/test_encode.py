@@ -320,7 +320,3 @@ class Pandas(unittest.TestCase):
             pandas.DataFrame(index=[1, 2]),
         ):
             self.assertEqual(list(frame.shape), encoded(frame)[0]["shape"])
-
-
-if __name__ == "__main__":
-    unittest.main()

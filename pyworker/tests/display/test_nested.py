@@ -135,7 +135,3 @@ class NestedChanges(unittest.TestCase):
                 self.assertEqual({}, self.look(f"{name} is None"))
         huge = numpy.zeros(10**7)
         self.assertEqual({"not_compared": ["huge"]}, self.look("huge[12345] = 1", huge=huge))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -15,7 +15,6 @@ import unittest
 
 from pyworker.display import variables
 from pyworker.display.describe import brief_repr
-from pyworker.tests.worker import WorkerCase
 
 try:
     import numpy
@@ -280,27 +279,3 @@ class Descriptions(unittest.TestCase):
             "<ndarray of 2 object: [<pyworker Plain object>, None]>", found["o"]["repr"]
         )
         self.assertEqual("float64(1.5)", found["n"]["repr"])
-
-
-_OTHERS = ("functions", "classes", "imports")
-
-
-class InAWorker(WorkerCase):
-    def test_the_answer(self):
-        worker = self.start()
-        worker.run("b = 'käse'\na = [1]\nimport os\ndef f(): pass")
-        worker.send({"type": "variables"})
-        found = worker.receive()[0]
-        self.assertEqual(["a", "b"], [entry["name"] for entry in found["variables"]])
-        self.assertEqual((["f()"], [], ["os"]), tuple(map(found.get, _OTHERS)))
-
-    def test_the_difference_is_in_the_record(self):
-        worker = self.start(init_code="z = 1")
-        first = worker.run("import os\ndef f(): pass\nx = [1]").variables
-        self.assertEqual({"added": ["f", "os", "x"], "changed": [], "removed": []}, first)
-        second = worker.run("x.append(2)\ndel z\n1 / 0").variables
-        self.assertEqual({"added": [], "changed": ["x"], "removed": ["z"]}, second)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,6 @@
 """Copies of a worker that become branches."""
 
 import os
-import unittest
 
 from pyworker.tests.fork.forker import CopyCase, parent_of, send, wait_for_end
 from pyworker.tests.worker import FAKES
@@ -37,15 +36,6 @@ class Branches(CopyCase):
         shared = before & set(branch.value(held))
         self.assertEqual(set(), {n for n in shared if n.startswith(("pipe:", "socket:"))})
 
-    def test_a_branch_outlives_its_original(self):
-        self.lead.run("x = 5")
-        branch = self.branch(self.lead)
-        twig = self.branch(branch)
-        for worker in (self.lead, branch):
-            worker.kill()
-        self.assertEqual(6, twig.value("x + 1"))
-        self.succeed(twig)
-
     def test_modules_and_tracebacks_of_the_new_folder(self):
         with open(os.path.join(self.lead.workdir, "mine.py"), "w") as file:
             file.write("def fail(): 1 / 0\n")
@@ -62,16 +52,6 @@ class Branches(CopyCase):
         answer = worker.run(code)
         self.assertFalse(answer.ok)
         return answer.exception
-
-    def test_the_code_file_moves_along(self):
-        lead = self.worker(self.tree, code_file="runfile.py")
-        branch = self.branch(lead)
-        for worker in (lead, branch):
-            path = os.path.join(worker.private, "code", "runfile.py")
-            found = worker.value(
-                "[__file__, __import__('sys').argv, __import__('os').path.exists(__file__)]"
-            )
-            self.assertEqual([path, [path], True], found)
 
     def test_figures_go_to_the_new_folder(self):
         lead = self.worker(self.root(library=[FAKES]))
@@ -179,7 +159,3 @@ class Branches(CopyCase):
         send(copy.socket, message, [0])
         self.assertIsNone(copy.receive())
         wait_for_end(copy.pid)
-
-
-if __name__ == "__main__":
-    unittest.main()

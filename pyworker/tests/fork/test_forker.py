@@ -3,7 +3,6 @@
 import os
 import signal
 import socket
-import sys
 import time
 import unittest
 
@@ -74,25 +73,6 @@ class Spawning(ForkerCase):
         self.assertEqual(0, answer["pid"])
         self.assertIn("2 descriptors", answer["reason"])
 
-    def test_a_fork_that_fails_says_why(self):
-        library = self.library(
-            sitecustomize="import errno, os\n"
-            "fork = os.fork\n"
-            "def refuse():\n"
-            "    if os.path.exists(os.environ['NO_FORK']):\n"
-            "        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
-            "    return fork()\n"
-            "os.fork = refuse"
-        )
-        flag = os.path.join(library, "flag")
-        root = self.root(library=[library], environment={"NO_FORK": flag})
-        self.worker(root)
-        open(flag, "w").close()
-        with self.assertRaisesRegex(OSError, "^fork failed: Resource temporarily unavailable$"):
-            Forked.spawn(root)
-        os.unlink(flag)
-        self.worker(root)
-
     def test_modules_beside_the_server_shadow_nothing(self):
         worker = self.worker(self.root())
         with open(os.path.join(worker.workdir, "random.py"), "w") as file:
@@ -101,17 +81,6 @@ class Spawning(ForkerCase):
 
 
 class Reaping(ForkerCase):
-    def test_a_status_waits_until_it_is_asked_for(self):
-        root = self.root()
-        first, second = self.worker(root), self.worker(root)
-        first.begin("import os; os._exit(7)")
-        self.assertIsNone(first.receive())
-        second.kill()
-        self.worker(root).run("1")  # root goes on meanwhile
-        self.assertEqual(7, os.waitstatus_to_exitcode(root.reap(first.pid)))
-        self.assertEqual(-signal.SIGKILL, os.waitstatus_to_exitcode(root.reap(second.pid)))
-        self.assertEqual(-1, root.reap(second.pid))
-
     def test_the_living_and_strangers_have_no_status(self):
         root = self.root()
         worker = self.worker(root)
@@ -140,38 +109,8 @@ class Reaping(ForkerCase):
             self.assertLess(time.monotonic(), deadline, "the orphan was never reaped")
         self.assertEqual(-signal.SIGKILL, os.waitstatus_to_exitcode(root.reap(kept.pid)))
 
-    def test_an_adopted_orphan_keeps_its_status(self):
-        root = self.root()
-        worker = self.worker(root)
-        copy = self.copy(worker)
-        root.adopt(copy.pid)
-        worker.kill()
-        copy.wake(worker)
-        copy.begin("import os; os._exit(9)")
-        self.assertIsNone(copy.receive())
-        self.assertEqual(9, os.waitstatus_to_exitcode(root.reap(copy.pid)))
-
 
 class Ending(ForkerCase):
-    def test_the_end_of_the_server_ends_all_that_descends(self):
-        root = self.root()
-        zygote = root.zygote([])
-        workers = [self.worker(root), self.worker(zygote)]
-        copy = self.copy(workers[0])
-        branch = self.branch(workers[1])
-        escaped = workers[0].run(
-            "import subprocess\n"
-            "p = subprocess.Popen(['sh', '-c', 'setsid sleep 1000 & echo $!'], "
-            "stdout=subprocess.PIPE, text=True)\n"
-            "int(p.stdout.readline())"
-        )
-        pids = [zygote.pid, *(w.pid for w in workers), copy.pid, branch.pid, int(escaped.stdout)]
-        workers[1].begin(HOLD.replace("time.sleep", "print() or time.sleep"))
-        workers[1].wait_for_line("here")
-        root.socket.close()
-        self.assertEqual(0, root.process.wait(ANSWER_SECONDS))
-        self.assertEqual([], [pid for pid in pids if parent_of(pid)])
-
     def test_those_who_breed_while_they_are_killed_end_too(self):
         root = self.root()
         worker = self.worker(root)
@@ -242,14 +181,6 @@ class Zygotes(ForkerCase):
             preloaded["failed"],
         )
 
-    def test_its_workers_have_what_was_imported(self):
-        library = self.library(slow="value = [1]")
-        root = self.root(library=[library])
-        worker = self.worker(root.zygote(["slow"]))
-        self.assertTrue(worker.value("'slow' in __import__('sys').modules"))
-        worker.run("import slow; slow.value.append(2)")
-        self.assertFalse(self.worker(root).value("'slow' in __import__('sys').modules"))
-
     def test_requests_wait_for_the_imports(self):
         library = self.library(gate="import os\nopen(os.environ['GATE']).read()")
         gate = os.path.join(library, "gate")
@@ -268,20 +199,6 @@ class Zygotes(ForkerCase):
         open(gate, "w").close()
         self.assertEqual(["gate"], zygote.receive()["imported"])
         self.assertTrue(zygote.receive()["pid"])
-
-    def test_each_worker_has_random_numbers_of_its_own(self):
-        names = ["random", "numpy", "multiprocessing"] if has_numpy() else ["random"]
-        zygote = self.root().zygote(names)
-        code = (
-            "import random, sys\ndraw = [random.random()]\n"
-            "if 'numpy' in sys.modules:\n"
-            "    import numpy, multiprocessing\n"
-            "    draw += [numpy.random.rand(), numpy.random.default_rng().random()]\n"
-            "    draw += [bytes(multiprocessing.current_process().authkey).hex()]"
-        )
-        draws = [self.worker(zygote).run(code, "draw").result for _ in range(3)]
-        for column in zip(*draws):
-            self.assertEqual(3, len(set(column)), column)
 
     @unittest.skipUnless(has_numpy(), "numpy is not installed")
     def test_figures_of_a_preloaded_pyplot_are_captured(self):
@@ -462,7 +379,3 @@ class Descriptors(ForkerCase):
         self.assertEqual("too many files are open in the session", worker.fork())
         worker.run("for fd in taken: os.close(fd)")
         self.copy(worker)
-
-
-if __name__ == "__main__":
-    sys.exit(unittest.main())

@@ -18,11 +18,6 @@ class Sleeping(CopyCase):
         self.assertEqual(self.lead.pid, parent_of(copy.pid))
         self.assertEqual(copy.pid, os.getpgid(copy.pid))
 
-    def test_the_worker_goes_on(self):
-        self.lead.run("x = [1]")
-        self.copy(self.lead)
-        self.assertEqual([1, 2], self.lead.value("x + [2]"))
-
     def test_a_copy_ends_with_its_socket_and_runs_no_handlers(self):
         mark = os.path.join(self.lead.workdir, "mark")
         self.lead.run(
@@ -65,15 +60,6 @@ class Sleeping(CopyCase):
         self.copy(self.lead)
         self.assertIsNone(parent_of(copy.pid))
 
-    def test_interrupts_of_the_worker_do_not_reach_its_copy(self):
-        copy = self.copy(self.lead)
-        self.lead.run_until_printed("import time\nprint('go', flush=True)\ntime.sleep(1000)", "go")
-        self.lead.interrupt()
-        self.assertEqual("KeyboardInterrupt", self.lead.finish().exception["type"])
-        self.lead.kill()
-        copy.wake(self.lead)
-        self.assertTrue(copy.run("1").ok)
-
     def test_a_worker_without_a_limit_is_not_copied(self):
         worker = self.worker(self.tree, checkpoint_limit=0)
         self.assertEqual("copies of this interpreter are turned off", worker.fork())
@@ -102,53 +88,9 @@ class Sleeping(CopyCase):
 
 
 class Waking(CopyCase):
-    def test_variables_and_random_numbers_continue(self):
-        self.lead.run("import random\nrandom.seed(7)\nx = {'a': [1]}; random.random()")
-        copy = self.copy(self.lead)
-        future = self.lead.run("x['a'].append(2)\ny = random.random()", "y").result
-        self.lead.kill()
-        self.assertEqual([], copy.wake(self.lead))
-        self.assertEqual(copy.pid, copy.ready["pid"])
-        self.assertEqual([{"a": [1]}, future], copy.run("z = [x, random.random()]", "z").result)
-        self.assertFalse(copy.run("y").ok)
-
-    def test_what_was_printed_before_the_death_is_kept(self):
-        copy = self.copy(self.lead)
-        self.lead.begin("import os\nprint('last words')\nos.kill(os.getpid(), 9)")
-        self.assertIsNone(self.lead.receive())
-        copy.wake(self.lead)
-        self.assertEqual("last words\n1\n", copy.run("1").stdout)
-        answer = copy.run("import sys; print('e', file=sys.stderr); os.system('echo child')")
-        self.assertEqual("", answer.stdout)  # os is not defined: the import died with the lead
-        self.assertEqual(
-            ("child\n0\n", ""), self.streams(copy, "import os; os.system('echo child')")
-        )
-
     def streams(self, worker, code):
         answer = worker.run(code)
         return answer.stdout, answer.stderr
-
-    def test_copies_of_copies(self):
-        worker = self.lead
-        worker.run("n = 0")
-        for i in range(20):
-            copy = self.succeed(worker)
-            self.tree.adopt(copy.pid)
-            self.assertEqual(-signal.SIGKILL, os.waitstatus_to_exitcode(self.tree.reap(worker.pid)))
-            self.assertEqual(i + 1, copy.run("n += 1", "n").result)
-            worker = copy
-
-    def test_older_copies_hold_older_states(self):
-        self.lead.run("n = 1")
-        older = self.copy(self.lead)
-        self.lead.run("n = 2")
-        newer = self.copy(self.lead)
-        self.lead.kill()
-        newer.wake(self.lead)
-        self.assertEqual(2, newer.value("n"))
-        newer.kill()
-        older.wake(newer)
-        self.assertEqual(1, older.value("n"))
 
     def test_the_mark_is_set_for_children(self):
         copy = self.copy(self.lead)
@@ -224,15 +166,6 @@ class Waking(CopyCase):
             self.assertEqual("b''\n", worker.run("b.recv(1)").stdout)
             answer = worker.run("p.stdin.write('x'); p.stdin.flush()")
             self.assertEqual("BrokenPipeError", answer.exception["type"])
-
-    def test_one_child_is_one(self):
-        self.lead.run(SLEEPER)
-        pid = self.lead.value("p.pid")
-        copy = self.succeed(self.lead)
-        os.kill(pid, signal.SIGKILL)
-        self.assertEqual(
-            [f"1 child process that an earlier call had started was ended (pid {pid})"], copy.notes
-        )
 
     def test_the_event_loop_goes_on(self):
         self.lead.run(
@@ -345,7 +278,3 @@ class Waking(CopyCase):
         self.lead.kill()
         copy.wake(self.lead)
         self.assertEqual(base + 300, copy.value(score))
-
-
-if __name__ == "__main__":
-    unittest.main()

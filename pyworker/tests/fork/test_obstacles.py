@@ -133,9 +133,6 @@ class InSessions(ForkerCase):
             self.copy(self.lead)
         return answer.obstacle
 
-    def test_nothing(self):
-        self.assertEqual("", self.obstacle("x = 1"))
-
     def test_python_threads_are_named_until_they_end(self):
         self.lead.be_patient()
         code = (
@@ -362,7 +359,3 @@ class Arrow(ForkerCase):
         )
         lead.be_patient()
         self.assertEqual("", lead.run("duckdb.close()").obstacle)
-
-
-if __name__ == "__main__":
-    unittest.main()

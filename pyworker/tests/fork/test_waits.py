@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-import unittest
 
 from pyworker.fork import kin
 from pyworker.tests.fork.forker import CopyCase, parent_of, wait_for_end
@@ -148,7 +147,3 @@ class Waits(CopyCase):
             copy = self.copy(self.lead)
             copy.kill()
         self.branch(self.lead)
-
-
-if __name__ == "__main__":
-    unittest.main()
