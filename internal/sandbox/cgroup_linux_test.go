@@ -11,13 +11,9 @@ import (
 // what is written, and moves no processes.
 func fakeCgroup(t *testing.T, dir string, files ...string) string {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o755))
 	for _, name := range append(files, "cgroup.procs", "cgroup.subtree_control") {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	return dir
 }
@@ -25,9 +21,7 @@ func fakeCgroup(t *testing.T, dir string, files ...string) string {
 func content(t *testing.T, path ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }
 
@@ -58,9 +52,7 @@ func TestOwnGroup(t *testing.T) {
 
 func TestDelegation(t *testing.T) {
 	write := func(dir, name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	top := t.TempDir() // what is above it has no cgroup.procs
 	dir := fakeCgroup(t, top, "memory.max")
@@ -113,14 +105,10 @@ func TestFindCgroup(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	dir := fakeCgroup(t, t.TempDir())
-	if err := os.Mkdir(filepath.Join(dir, "session-1"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "session-1"), 0o755))
 	fakeCgroup(t, filepath.Join(dir, serverGroup))
 	groups, err := openCgroups(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := content(t, dir, "cgroup.subtree_control"); got != "+memory +pids +cpu" {
 		t.Errorf("%q", got)
 	}
@@ -128,9 +116,7 @@ func TestGroups(t *testing.T) {
 		t.Error("an old group is left")
 	}
 	g := &Group{dir: fakeCgroup(t, filepath.Join(dir, "session-2"), "memory.max", "memory.swap.max", "pids.max", "cpu.max", "cgroup.kill")}
-	if err := g.limit(Limits{Memory: 1 << 30, Processes: 64, CPUs: 1.5}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.limit(Limits{Memory: 1 << 30, Processes: 64, CPUs: 1.5}))
 	for _, want := range []string{"session-1", "session-3"} { // not one that somebody is in
 		if got, err := groups.Add(Limits{}); err != nil || filepath.Base(got.dir) != want {
 			t.Errorf("%+v, %v", got, err)
@@ -146,9 +132,7 @@ func TestGroups(t *testing.T) {
 	}
 	for i, want := range []bool{false, true, false} {
 		events := "low 0\nmax 7\noom 1\noom_kill " + []string{"0", "1", "1"}[i] + "\n"
-		if err := os.WriteFile(filepath.Join(g.dir, "memory.events"), []byte(events), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(g.dir, "memory.events"), []byte(events), 0o644))
 		if got := g.KilledForMemory(); got != want {
 			t.Errorf("%d: %v", i, got)
 		}

@@ -16,15 +16,9 @@ func cardsAt(t *testing.T, names ...string) string {
 	root := resolved(t.TempDir())
 	for _, name := range names {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, nil, 0o600))
+		must(t, os.Chmod(path, 0o666))
 	}
 	return root
 }
@@ -45,9 +39,7 @@ func TestCards(t *testing.T) {
 		"all":  {"all", "nvidiactl nvidia-uvm nvidia0 nvidia10 nvidia-uvm-tools nvidia-cap12", "nvidia-modeset nvidia-cap1 nvidia-cap2"},
 	} {
 		w, err := New(Settings{Mode: Strict, GPU: strings.Fields(test.asked), root: root}, generous)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rules := w.base(root, nil).Landlock
 		if got := ruled(rules, root+"/dev", unix.LANDLOCK_ACCESS_FS_IOCTL_DEV); got != test.opened {
 			t.Errorf("%s: the rules open %s", name, got)
@@ -93,9 +85,7 @@ func TestCardsThatCanNotBeHad(t *testing.T) {
 	} {
 		root := cardsAt(t, test.here...)
 		if slices.Contains(test.here, "dev/nvidia0") {
-			if err := os.Chmod(filepath.Join(root, "dev/nvidia0"), test.mode); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(filepath.Join(root, "dev/nvidia0"), test.mode))
 		}
 		_, err := New(Settings{Mode: Standard, GPU: strings.Split(test.asked, ","), root: root}, generous)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
@@ -119,9 +109,7 @@ func TestCardsInWords(t *testing.T) {
 		"in the way": {[]string{"dev/nvidiactl", "dev/nvidia0"}, nil, "with --gpu all the server would not start: there is no "},
 	} {
 		w, err := New(Settings{Mode: Standard, GPU: test.asked, root: cardsAt(t, test.here...)}, generous)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if got := w.GPU(); !strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)
 		}
@@ -145,9 +133,7 @@ func TestCardsOpen(t *testing.T) {
 			settings.GPU = []string{"all"}
 		}
 		w, err := New(settings, test.host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		open := slices.DeleteFunc(w.Open(), func(sentence string) bool { return !strings.Contains(sentence, "--gpu") })
 		if len(open) != len(test.open) {
 			t.Errorf("%s: %q", name, open)

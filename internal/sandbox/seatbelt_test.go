@@ -173,9 +173,7 @@ func TestSeatbeltQuotes(t *testing.T) {
 func TestSeatbeltLinks(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home, link, outside := filepath.Join(dir, "target", "home"), filepath.Join(dir, "link"), filepath.Join(dir, "outside")
 	for _, made := range []error{
 		os.MkdirAll(home, 0o700), os.Mkdir(outside, 0o700), os.Symlink(filepath.Join(dir, "target"), link), os.Symlink(outside, filepath.Join(home, "work")),
@@ -185,9 +183,7 @@ func TestSeatbeltLinks(t *testing.T) {
 		}
 	}
 	w, err := New(Settings{Mode: Standard, Write: []string{link}}, Host{User: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gotHome, workdir := w.locate(filepath.Join(link, "home"), filepath.Join(link, "home", "work"))
 	forms := parseProfile(t, Seatbelt(w.settings, gotHome, workdir))
 	for _, path := range []string{home, filepath.Join(home, "work"), filepath.Dir(home)} {

@@ -14,16 +14,10 @@ func TestWithoutSecrets(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one", "our/hosts", "our/key.pem", "our/key.pem~", "our/data/journal", "data-sets/a"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, nil, 0o600))
 	}
-	if err := os.Symlink("our/key.pem", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("our/key.pem", filepath.Join(dir, "link")))
 	at := func(names ...string) (paths []string) {
 		for _, name := range names {
 			paths = append(paths, filepath.Join(dir, name))
@@ -47,23 +41,17 @@ func TestWithoutSecrets(t *testing.T) {
 func TestRenewedSecrets(t *testing.T) {
 	dir := resolved(t.TempDir())
 	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	renew := func(to string) {
-		must(os.Mkdir(at(to), 0o755))
-		must(os.WriteFile(at(to, "tokens"), nil, 0o600))
-		must(os.Symlink(to, at("..new")))
-		must(os.Rename(at("..new"), at("..data")))
+		must(t, os.Mkdir(at(to), 0o755))
+		must(t, os.WriteFile(at(to, "tokens"), nil, 0o600))
+		must(t, os.Symlink(to, at("..new")))
+		must(t, os.Rename(at("..new"), at("..data")))
 	}
 	renew("..1")
-	must(os.Symlink("..data/tokens", at("tokens")))
-	must(os.WriteFile(at("hosts"), nil, 0o644))
+	must(t, os.Symlink("..data/tokens", at("tokens")))
+	must(t, os.WriteFile(at("hosts"), nil, 0o644))
 	w, err := New(Settings{Mode: Standard, Secrets: []string{at("tokens")}}, generous)
-	must(err)
+	must(t, err)
 	w.system.read = []string{dir}
 	before := w.base(dir, nil)
 	renew("..2")

@@ -13,21 +13,13 @@ func TestView(t *testing.T) {
 	base := t.TempDir()
 	closed, home, library := filepath.Join(base, "closed"), filepath.Join(base, "closed", "home"), filepath.Join(base, "closed", "library")
 	for _, dir := range []string{filepath.Join(home, "tmp"), library} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 	}
-	if err := os.Chmod(closed, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(closed, 0o700))
 	w, err := New(Settings{Mode: Standard, Read: []string{library, filepath.Join(base, "missing")}}, generous)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := w.Profile("f", home, filepath.Join(home, "work"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := p.Base.View
 	if want := []bind{{filepath.Join(home, "tmp"), "/tmp", true}, {home, home, true}}; !slices.Equal(p.Binds, want) {
 		t.Errorf("its own binds are %v", p.Binds)
@@ -49,9 +41,7 @@ func TestAhead(t *testing.T) {
 	base := t.TempDir()
 	homes, data := filepath.Join(base, "homes"), filepath.Join(base, "data")
 	w, err := New(Settings{Mode: Standard, Read: []string{data}}, generous)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if w.Ahead() != nil {
 		t.Error("a view is made of no homes")
 	}
@@ -59,30 +49,24 @@ func TestAhead(t *testing.T) {
 	if w.Ahead() != nil {
 		t.Error("a view is made of homes that are not there")
 	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	profile := func(workdir string) *Base {
 		t.Helper()
 		p, err := w.Profile("f", filepath.Join(homes, "one"), workdir)
-		must(err)
+		must(t, err)
 		return p.Base
 	}
-	must(os.MkdirAll(filepath.Join(homes, "one", "work"), 0o755))
-	must(os.Mkdir(data, 0o755))
+	must(t, os.MkdirAll(filepath.Join(homes, "one", "work"), 0o755))
+	must(t, os.Mkdir(data, 0o755))
 	ahead := w.Ahead()
 	if !ahead.Same(profile(filepath.Join(homes, "one", "work"))) {
 		t.Error("what is put into force ahead is not what a session asks for")
 	}
-	must(os.Mkdir(filepath.Join(base, "elsewhere"), 0o755))
+	must(t, os.Mkdir(filepath.Join(base, "elsewhere"), 0o755))
 	if ahead.Same(profile(filepath.Join(base, "elsewhere"))) || ahead.Same(nil) {
 		t.Error("a session that works elsewhere has the view of the others")
 	}
-	must(os.Rename(data, data+"-before"))
-	must(os.Mkdir(data, 0o755))
+	must(t, os.Rename(data, data+"-before"))
+	must(t, os.Mkdir(data, 0o755))
 	if ahead.Same(profile(filepath.Join(homes, "one", "work"))) {
 		t.Error("a directory that has taken the place of another is not told from it")
 	}

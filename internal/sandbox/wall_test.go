@@ -9,6 +9,13 @@ import (
 // generous is a host that allows everything, to root.
 var generous = Host{Landlock: 7}
 
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestNoWall(t *testing.T) {
 	w, err := New(Settings{Mode: Off}, generous)
 	if w != nil || err != nil {
@@ -70,9 +77,7 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := New(test.settings, test.host)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			open := w.Open()
 			if len(open) != len(test.open) {
 				t.Fatalf("got %q", open)

@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,29 +34,20 @@ time.sleep(20)
 // tells whose its processes are: another's tag harms nobody else, and none helps it.
 func TestForgedTags(t *testing.T) {
 	host, err := hostOf()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if host.User != 0 || host.NoUsers != "" {
 		t.Skip("only root has users to hand out")
 	}
 	host.NoSeccomp = "left out for the test"
-	library := filepath.Join(t.TempDir(), "lib")
-	wall := wallOn(t, host, sandbox.Settings{Python: []string{library}})
-	z := testZygote(t, func(o *Options) {
-		o.LibraryDir, o.Wall, o.Preload = library, wall, []string{"json"}
+	wall, behind := wallOn(t, host, sandbox.Settings{})
+	z := testZygote(t, behind, func(o *Options) {
+		o.Preload = []string{"json"}
 		o.Limits = sandbox.Limits{Memory: 300 << 20, Poll: 20 * time.Millisecond}
 	})
 	begin := func(name string) *worker {
 		w, err := walled{z, wall, t}.Start(context.Background(), sessions.Spec{InterpreterID: name, Workdir: t.TempDir(), FirstExecution: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := w.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
+		must(t, err)
+		closeLater(t, w)
 		return w.(*worker)
 	}
 	for _, name := range []string{"another's", "nobody's"} {
@@ -78,17 +68,13 @@ func TestForgedTags(t *testing.T) {
 			}
 			forger.process.wait(context.Background(), proc.KillGrace)
 			procs, err := proc.List()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, p := range procs {
 				if now, ok := proc.StatusOf(p.PID); ok && now.User == s.User && !p.Dead {
 					t.Errorf("process %d lives on", p.PID)
 				}
 			}
-			if err := victim.Interrupt(); err != nil {
-				t.Error(err)
-			}
+			check(t, victim.Interrupt())
 			if err := <-ended; err != nil {
 				t.Errorf("the other worker's run: %v", err)
 			}

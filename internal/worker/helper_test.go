@@ -17,9 +17,7 @@ import (
 func startHelper(t *testing.T, s *Spawner) *Helper {
 	t.Helper()
 	h, err := s.Helper("helper.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(h.Kill)
 	return h
 }
@@ -31,12 +29,8 @@ func say(t *testing.T, h *Helper, line string, answer any) {
 		t.Fatal(err)
 	}
 	text, err := bufio.NewReader(h).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(text), answer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, json.Unmarshal([]byte(text), answer))
 }
 
 // TestHelperIsApart: neither the server's environment nor its group, and no module
@@ -60,9 +54,7 @@ func TestHelperIsApart(t *testing.T) {
 	if slices.Contains(told.Path, "") || slices.Contains(told.Path, os.Getenv("PYTHONPATH")) || told.Isolated != 1 || !told.Group {
 		t.Errorf("%+v", told)
 	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
+	check(t, h.Close())
 	<-h.Ended()
 	if words := h.LastWords(); len(words) > mostLastWords || !strings.HasSuffix(words, "é\nlast words") || !utf8.ValidString(words) {
 		t.Errorf("%q", words)
@@ -78,9 +70,7 @@ func TestHelperReadsNoFiles(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		if err := os.WriteFile(file, []byte("raise SystemExit('changed')"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte("raise SystemExit('changed')"), 0o600))
 	}
 	var answer any
 	say(t, startHelper(t, s), "fill 1000", &answer)
@@ -113,15 +103,11 @@ func TestHelperThatHangs(t *testing.T) {
 		if _, err := io.WriteString(h, "hang\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := end(h); err != nil {
-			t.Error(err)
-		}
+		check(t, end(h))
 		<-h.Ended()
 		h.Kill() // once more does nothing
 	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(t.Context()))
 	if _, err := s.Helper("helper.py"); err == nil {
 		t.Error("a closed Spawner started a helper")
 	}

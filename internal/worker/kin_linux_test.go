@@ -126,21 +126,13 @@ func countKin(t *testing.T, w *worker) int {
 }
 
 func TestCloseLeavesNoKin(t *testing.T) {
-	for name, code := range map[string]string{
-		"one child": oneChild, "fifty children": fiftyChildren, "lost children": lostChildren,
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := start(t, fakeSpawner(t))
-			_, sink := workertest.Run(t, w, code)
-			found := pids(t, sink)
-			workertest.Run(t, w, "pass")
-			mustLive(t, found...)
-			if err := w.Close(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			mustBeGone(t, append(found, w.info.PID)...)
-		})
-	}
+	w := start(t, fakeSpawner(t))
+	_, sink := workertest.Run(t, w, oneChild+fiftyChildren+lostChildren)
+	found := pids(t, sink)
+	workertest.Run(t, w, "pass")
+	mustLive(t, found...)
+	must(t, w.Close(context.Background()))
+	mustBeGone(t, append(found, w.info.PID)...)
 }
 
 // Each half of the mark is enough to find those who got away from group,
@@ -246,9 +238,7 @@ func TestCloseOfAStoppedWorker(t *testing.T) {
 	if _, err := w.process.pause(); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close(context.Background()))
 	mustBeGone(t, append(pids(t, sink), w.info.PID)...)
 }
 
@@ -271,9 +261,7 @@ func TestManyWorkersLeaveNothing(t *testing.T) {
 	cycle := func() {
 		w := start(t, s)
 		workertest.Run(t, w, oneChild)
-		if err := w.Close(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close(context.Background()))
 	}
 	cycle() // what is made once: poller, launcher, reaper
 	descriptors := openDescriptors(t)

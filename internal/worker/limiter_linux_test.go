@@ -32,11 +32,7 @@ func limited(t testing.TB, limits sandbox.Limits) *Spawner {
 	if z.limiter != nil {
 		z.limiter.Patience = time.Minute
 	}
-	t.Cleanup(func() {
-		if err := z.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	closeLater(t, z)
 	return z.Spawner
 }
 
@@ -69,52 +65,39 @@ func TestMemoryLimitIsAMemoryError(t *testing.T) {
 			t.Errorf("%+v, %v", outcome.Exception, err)
 		}
 	}
-	if _, sink := workertest.Run(t, w, "print(n > 20); held.clear()"); sink.All() != "True\n" {
-		t.Errorf("%q", sink.All())
-	}
+	expectPrinted(t, w, "print(n > 20); held.clear()", "True\n")
 }
 
 // Code that leaves no byte has its answer, and the next can free what it holds.
 func TestMemoryFullToTheBrim(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 100 << 20}))
 	for range 2 {
-		_, sink := workertest.Run(t, w, `
+		expectPrinted(t, w, `
 kept, big = 1, []
 for size in (1 << 20, 4000, 400):
     try:
         while True: big.append(bytearray(size))
     except MemoryError: pass
-print("full")`)
-		if sink.All() != "full\n" {
-			t.Errorf("%q", sink.All())
-		}
-		if _, sink := workertest.Run(t, w, "big.clear(); print(kept)"); sink.All() != "1\n" {
-			t.Errorf("%q", sink.All())
-		}
+print("full")`, "full\n")
+		expectPrinted(t, w, "big.clear(); print(kept)", "1\n")
 	}
 }
 
-// Each process has less than the limit, all together have more.
+// Each process has less than the limit, all together have more, orphans too.
 func TestMemoryLimitOfAllProcesses(t *testing.T) {
-	for name, start_ := range map[string]string{
-		"children": "pid = os.fork()",
-		"orphans":  "pid = os.fork()\n    if not pid:\n        os.setsid()\n        if os.fork(): os._exit(0)",
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
-			reason := breaks(t, w, grab+`
+	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	reason := breaks(t, w, grab+`
 import os, time
 for _ in range(4):
-    `+start_+`
-    if not pid:
+    if not os.fork():
+        os.setsid()
+        if os.fork(): os._exit(0)
         grab(120)
         time.sleep(1000)
 time.sleep(1000)
 `)
-			if !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") || !strings.HasSuffix(reason, " used)") {
-				t.Error(reason)
-			}
-		})
+	if !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") || !strings.HasSuffix(reason, " used)") {
+		t.Error(reason)
 	}
 }
 
@@ -181,21 +164,15 @@ func TestUnderstudyTakesOverAfterABreach(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
 	workertest.Run(t, w, grab+"x = 42")
 	u, err := w.Fork(context.Background(), sessions.ToStandBy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	shared := "import mmap\nm = mmap.mmap(-1, 800 << 20)\nwhile True:\n    for i in range(0, len(m), 4096): m[i] = 1"
 	if reason := breaks(t, w, "print('so far')\n"+shared); !strings.HasPrefix(reason, "memory limit of 300 MiB reached") {
 		t.Error(reason)
 	}
 	next, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = next.Close(context.Background()) })
-	if _, sink := workertest.Run(t, next, "print(x)"); sink.All() != "42\n" {
-		t.Errorf("%q", sink.All())
-	}
+	expectPrinted(t, next, "print(x)", "42\n")
 	if reason := breaks(t, next.(*worker), shared); !strings.HasPrefix(reason, "memory limit of 300 MiB reached") {
 		t.Error(reason)
 	}
@@ -217,7 +194,7 @@ func TestProcessLimit(t *testing.T) {
 
 func TestLimitsOfEachProcess(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{OpenFiles: 100, FileSize: 1 << 20, CPUs: 0.5}))
-	_, sink := workertest.Run(t, w, `
+	expectPrinted(t, w, `
 import errno, os, subprocess, sys
 print(len(os.sched_getaffinity(0)))
 try:
@@ -225,10 +202,7 @@ try:
 except OSError as e: print(errno.errorcode[e.errno])
 try: fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
 except OSError as e: print(errno.errorcode[e.errno])
-`)
-	if got := sink.All(); got != "1\nEFBIG\nEMFILE\n" {
-		t.Errorf("%q", got)
-	}
+`, "1\nEFBIG\nEMFILE\n")
 }
 
 // Small files can still be written when none may grow: who goes on with them is ended, and
@@ -242,10 +216,7 @@ func TestDiskLimit(t *testing.T) {
 		t.Error(reason)
 	}
 	next := inDirectory(t, s, dir)
-	_, sink := workertest.Run(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir()) > 10)")
-	if sink.All() != "True\n" {
-		t.Errorf("%q", sink.All())
-	}
+	expectPrinted(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir()) > 10)", "True\n")
 	if reason := breaks(t, next, manyFiles+"write(1000)"); !strings.Contains(reason, "disk limit") {
 		t.Error(reason)
 	}
@@ -314,9 +285,7 @@ func TestMachineGuard(t *testing.T) {
 		}
 	}
 	<-ready
-	if _, sink := workertest.Run(t, idler, "print(len(held))"); sink.All() != "1\n" {
-		t.Errorf("the idle one: %q", sink.All())
-	}
+	expectPrinted(t, idler, "print(len(held))", "1\n")
 }
 
 const hold = `

@@ -25,9 +25,7 @@ import (
 
 func kill(t testing.TB, pid int, signal syscall.Signal) {
 	t.Helper()
-	if err := unix.Kill(pid, signal); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Kill(pid, signal))
 }
 
 // mustServe fails unless a session goes on, can be copied and restored, and is
@@ -55,11 +53,9 @@ func TestForkersDie(t *testing.T) {
 		"zygote": {"zygote"}, "root": {"root"}, "root and zygote": {"root", "zygote"}, "zygote and root": {"zygote", "root"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			z := testZygote(t)
-			old := workertest.Start(t, z)
-			workertest.Run(t, old, "x = 1")
-			idle := workertest.Start(t, z)
-			workertest.Run(t, idle, "x = 2")
+			old, idle := started(t, z, "x = 1"), started(t, z, "x = 2")
 			former := map[string]int{}
 			for _, victim := range victims {
 				former[victim] = z.forkerNow(victim).process.pid
@@ -67,17 +63,14 @@ func TestForkersDie(t *testing.T) {
 			for _, victim := range victims {
 				kill(t, former[victim], unix.SIGKILL)
 			}
-			early := workertest.Start(t, z)
-			workertest.Run(t, early, "x = 3")
+			early := started(t, z, "x = 3")
 			mustServe(t, old, "1\n")
 			eventually(t, "the forkers are replaced", func() bool {
 				root, zygote := z.forkerNow("root"), z.forkerNow("zygote")
 				return root != nil && zygote != nil && root.process.pid != former["root"] && zygote.process.pid != former["zygote"]
 			})
-			late := workertest.Start(t, z)
-			workertest.Run(t, late, "x = 4")
 			mustServe(t, early, "3\n")
-			mustServe(t, late, "4\n")
+			mustServe(t, started(t, z, "x = 4"), "4\n")
 			// A child that is orphaned only now is still found.
 			_, sink := workertest.Run(t, idle, "print(x)\n"+lostChildren)
 			_, rest, _ := strings.Cut(sink.All(), "\n")
@@ -94,15 +87,13 @@ func TestForkersDie(t *testing.T) {
 func TestForkersStop(t *testing.T) {
 	for name, victims := range map[string][]string{"zygote": {"zygote"}, "root": {"root"}, "both": {"root", "zygote"}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			z := testZygote(t)
-			old := workertest.Start(t, z)
-			workertest.Run(t, old, "x = 1")
+			old := started(t, z, "x = 1")
 			for _, victim := range victims {
 				kill(t, z.forkerNow(victim).process.pid, unix.SIGSTOP)
 			}
-			w := workertest.Start(t, z)
-			workertest.Run(t, w, "x = 2")
-			mustServe(t, w, "2\n")
+			mustServe(t, started(t, z, "x = 2"), "2\n")
 			mustServe(t, old, "1\n")
 		})
 	}
@@ -133,8 +124,7 @@ func TestStoppedRootGoesOn(t *testing.T) {
 // was stopped can.
 func TestUnderstudyDiesOrStops(t *testing.T) {
 	z := testZygote(t)
-	w := workertest.Start(t, z)
-	workertest.Run(t, w, "x = 1")
+	w := started(t, z, "x = 1")
 	dead, stopped := copyOf(t, w), copyOf(t, w)
 	kill(t, dead.(*understudy).process.pid, unix.SIGKILL)
 	kill(t, stopped.(*understudy).process.pid, unix.SIGSTOP)
@@ -149,8 +139,7 @@ func TestUnderstudyDiesOrStops(t *testing.T) {
 // A worker that stops itself is killed at its time limit, as any other.
 func TestStoppedWorkerIsKilled(t *testing.T) {
 	z := testZygote(t)
-	w := workertest.Start(t, z)
-	workertest.Run(t, w, "x = 1")
+	w := started(t, z, "x = 1")
 	u := copyOf(t, w)
 	_, ended := startCode(t, w, "x = 2; import os, signal; print('stopping', flush=True); os.kill(os.getpid(), signal.SIGSTOP)")
 	w.Kill()
@@ -181,8 +170,7 @@ func startCode(t testing.TB, w sessions.Worker, code string) (*workertest.Record
 // with it, in whatever session and group it is.
 func TestChildrenOfADeadWorker(t *testing.T) {
 	z := testZygote(t)
-	w := workertest.Start(t, z)
-	workertest.Run(t, w, "x = 1")
+	w := started(t, z, "x = 1")
 	u := copyOf(t, w)
 	_, sink := workertest.RunToDeath(t, w, `
 import os, subprocess
@@ -204,8 +192,7 @@ os.abort()
 // and says why; those that live go on, and so do new ones later.
 func TestServerWithoutDescriptors(t *testing.T) {
 	z := testZygote(t)
-	w := workertest.Start(t, z)
-	workertest.Run(t, w, "x = 1")
+	w := started(t, z, "x = 1")
 	free := exhaustDescriptors(t)
 	if _, err := z.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir()}); err == nil || !strings.Contains(err.Error(), "files open, and keeps 64 for what runs already") {
 		t.Errorf("the start: %v", err)
@@ -231,14 +218,10 @@ func started(t testing.TB, s sessions.Starter, code string) sessions.Worker {
 func exhaustDescriptors(t testing.TB) (free func()) {
 	t.Helper()
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	low := limit
 	low.Cur = uint64(openDescriptors(t)) + 20
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
 	var all []int
 	for {
 		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -251,9 +234,7 @@ func exhaustDescriptors(t testing.TB) (free func()) {
 		for _, fd := range all {
 			_ = unix.Close(fd)
 		}
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-			t.Error(err)
-		}
+		check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	}
 }
 
@@ -335,15 +316,11 @@ func forbidForks(t testing.TB, pids ...int) (release func()) {
 	}
 	join := func(group string) {
 		for _, pid := range pids {
-			if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
 		}
 	}
 	t.Cleanup(func() { _ = os.Remove(group) })
-	if err := os.WriteFile(filepath.Join(group, "pids.max"), []byte("0"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(group, "pids.max"), []byte("0"), 0))
 	join(group)
 	return func() { join(controller) }
 }
@@ -351,13 +328,9 @@ func forbidForks(t testing.TB, pids ...int) (release func()) {
 func setProcessLimit(t testing.TB, pid int, soft uint64) {
 	t.Helper()
 	var limit unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &limit))
 	limit.Cur = min(soft, limit.Max)
-	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil))
 }
 
 // A copy that is killed in the moment it is woken costs its session, at once,
@@ -374,9 +347,7 @@ func TestUnderstudyDiesAsItWakes(t *testing.T) {
 		if _, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test"}); err == nil {
 			t.Fatal("a dead copy woke")
 		}
-		if err := w.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
+		check(t, w.Close(context.Background()))
 		if root := w.(*worker).line.kin.Root.PID; root <= 1 {
 			t.Errorf("the kin of process %d would be killed", root)
 		}
@@ -387,9 +358,7 @@ func TestUnderstudyDiesAsItWakes(t *testing.T) {
 func TestCopyThatLiesAboutItself(t *testing.T) {
 	z := testZygote(t)
 	stranger := exec.Command("sleep", "1000")
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stranger.Start())
 	t.Cleanup(func() {
 		_ = stranger.Process.Kill()
 		_ = stranger.Wait()
@@ -403,9 +372,7 @@ func TestCopyThatLiesAboutItself(t *testing.T) {
 		}
 	}
 	expectPrinted(t, w, "print(x)", "1\n")
-	if err := w.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	check(t, w.Close(context.Background()))
 	mustLive(t, stranger.Process.Pid)
 }
 

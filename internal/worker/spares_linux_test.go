@@ -124,7 +124,7 @@ func TestSpareDiesAsItIsTaken(t *testing.T) {
 	z := sparingZygote(t)
 	for range 10 {
 		for _, pid := range z.awaitSpares(t) {
-			kill(t, pid, unix.SIGKILL)
+			_ = unix.Kill(pid, unix.SIGKILL) // one of the last round may have ended only now
 		}
 		workertest.Run(t, workertest.Start(t, z), "pass")
 	}
@@ -165,9 +165,7 @@ func TestReapedSpareIsNotTaken(t *testing.T) {
 func TestSparesThatDieAtOnce(t *testing.T) {
 	library := t.TempDir()
 	code := "import os\nos.register_at_fork(after_in_child=lambda: os._exit(3))"
-	if err := os.WriteFile(filepath.Join(library, "deadly.py"), []byte(code), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(library, "deadly.py"), []byte(code), 0o600))
 	t.Setenv("PYTHONPATH", library)
 	var log syncedLog
 	z := coldZygote(t, func(o *Options) {
@@ -231,9 +229,7 @@ func TestSparesEndWithTheServer(t *testing.T) {
 	descriptors := openDescriptors(t)
 	spares := z.awaitSpares(t)
 	kill(t, spares[0], unix.SIGSTOP)
-	if err := z.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close(context.Background()))
 	mustBeGone(t, spares...)
 	if left := z.forkers.spares.count(); left != 0 {
 		t.Errorf("%d spares are left", left)
@@ -281,33 +277,20 @@ func (w walledAtHome) Start(ctx context.Context, spec sessions.Spec) (sessions.W
 // A spare has mounted what all sessions see before its session's home was there. One
 // that has mounted a directory that was replaced since is not taken.
 func TestSparesBehindTheWall(t *testing.T) {
-	base, err := os.MkdirTemp("/var/tmp", "data-") // which the view covers
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	library, homes, data := filepath.Join(base, "lib"), filepath.Join(base, "homes"), filepath.Join(base, "data")
+	base := openDir(t, "/var/tmp") // which the view covers
+	homes, data := filepath.Join(base, "homes"), filepath.Join(base, "data")
 	furnish := func(text string) {
-		t.Helper()
-		if err := os.MkdirAll(data, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(data, "text"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(data, 0o755))
+		must(t, os.WriteFile(filepath.Join(data, "text"), []byte(text), 0o644))
 	}
 	furnish("before")
+	must(t, os.Mkdir(homes, 0o711))
 	for _, dir := range []string{base, homes} {
-		if err := os.MkdirAll(dir, 0o711); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(dir, 0o711); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, 0o711))
 	}
-	wall := testWall(t, sandbox.Settings{Python: []string{library}, Hidden: []string{base}, Read: []string{data}})
+	wall, behind := testWall(t, sandbox.Settings{Python: []string{filepath.Join(base, "lib")}, Hidden: []string{base}, Read: []string{data}})
 	wall.ExpectHomes(homes)
-	z := sparingZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall })
+	z := sparingZygote(t, behind)
 	starter := walledAtHome{walledIn{walled{z, wall, t}, homes}}
 	begin := func(want string) (pid int) {
 		t.Helper()
@@ -326,9 +309,7 @@ func TestSparesBehindTheWall(t *testing.T) {
 		}
 	}
 	spares := z.awaitSpares(t)
-	if err := os.Rename(data, data+"-before"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(data, data+"-before"))
 	furnish("after")
 	if pid := begin("after mine"); pid == spares[0] || pid == spares[1] {
 		t.Errorf("process %d, one of the spares %v, has mounted the directory of before", pid, spares)

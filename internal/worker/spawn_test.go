@@ -44,9 +44,7 @@ func TestStartSaysWhyPythonDied(t *testing.T) {
 func TestStartRefusesABadWorkdir(t *testing.T) {
 	s := fakeSpawner(t)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o644))
 	for _, dir := range []string{file, file + "-not-there", "."} {
 		if _, err := s.Start(context.Background(), sessions.Spec{Workdir: dir}); err == nil || !strings.Contains(err.Error(), "working directory") {
 			t.Errorf("%s: got %v", dir, err)
@@ -90,9 +88,7 @@ func TestStartIsCancelled(t *testing.T) {
 func TestStartAfterClose(t *testing.T) {
 	s := fakeSpawner(t)
 	w := start(t, s)
-	if err := s.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(context.Background()))
 	<-w.Exited()
 	if _, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()}); !errors.Is(err, errClosed) {
 		t.Errorf("got %v", err)
@@ -113,9 +109,7 @@ func TestCloseEndsStartsUnderWay(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "begun"))
 		return err == nil
 	})
-	if err := s.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	check(t, s.Close(context.Background()))
 	if err := <-ended; !errors.Is(err, errClosed) {
 		t.Errorf("the start gave %v", err)
 	}
@@ -160,17 +154,11 @@ func TestWorkdirShadowsNothing(t *testing.T) {
 	s := fakeSpawner(t)
 	dir := t.TempDir()
 	for _, name := range []string{"struct.py", "socket.py", "json.py", "pyworker.py"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("raise SystemExit(9)"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("raise SystemExit(9)"), 0o644))
 	}
 	w, err := s.Start(context.Background(), sessions.Spec{Workdir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must(t, err)
+	check(t, w.Close(context.Background()))
 }
 
 // Every kind of broken frame ends its worker, and no other.
@@ -205,9 +193,7 @@ func TestVariablesGivenUpAreNotMistakenForTheNext(t *testing.T) {
 	w := start(t, fakeSpawner(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	stop, err := w.process.pause()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if _, err := w.Variables(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
@@ -240,9 +226,7 @@ func TestCloseIsConcurrentWithRunAndItself(t *testing.T) {
 		go func() { closed <- w.Close(context.Background()) }()
 	}
 	for range cap(closed) {
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
+		check(t, <-closed)
 	}
 	var crash *sessions.CrashError
 	if err := <-died; !errors.As(err, &crash) || crash.Reason != "ended by the server" {
@@ -290,9 +274,7 @@ func TestWorkerInheritsNothing(t *testing.T) {
 		t.Skip("no /proc here")
 	}
 	leak, err := inheritable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer leak.Close()
 	w := start(t, fakeSpawner(t))
 	_, sink := workertest.Run(t, w, "import os; print(*sorted(os.listdir('/proc/self/fd'), key=int))")

@@ -40,11 +40,7 @@ func coldZygote(t testing.TB, change ...func(*Options)) *Zygote {
 		change(&options)
 	}
 	z := NewZygote(options)
-	t.Cleanup(func() {
-		if err := z.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	closeLater(t, z)
 	return z
 }
 
@@ -52,9 +48,7 @@ func coldZygote(t testing.TB, change ...func(*Options)) *Zygote {
 func TestStoppingIsNoFailure(t *testing.T) {
 	var log bytes.Buffer
 	z := coldZygote(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	if err := z.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close(t.Context()))
 	z.forkers.root.fill()
 	if !errors.Is(z.forkers.root.failure, errClosed) || log.Len() > 0 {
 		t.Errorf("%v; the log: %s", z.forkers.root.failure, &log)
@@ -84,18 +78,11 @@ func parentOf(t testing.TB, pid int) int {
 	return p.Parent
 }
 
-func TestZygote(t *testing.T) {
-	z := testZygote(t)
-	workertest.Suite(t, func(testing.TB) sessions.Starter { return z })
-}
-
 // A start before the zygote is warm is the root's, at once; one before there is
 // a root waits for it.
 func TestZygoteForksFromWhatThereIs(t *testing.T) {
 	library := t.TempDir()
-	if err := os.WriteFile(filepath.Join(library, "slow.py"), []byte("import time; time.sleep(1000)"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(library, "slow.py"), []byte("import time; time.sleep(1000)"), 0o600))
 	t.Setenv("PYTHONPATH", library)
 	z := coldZygote(t, func(o *Options) { o.Preload = []string{"slow"} })
 	z.forkers.patience = time.Minute // a busy machine may take longer than it has
@@ -115,9 +102,7 @@ func TestZygoteForksFromWhatThereIs(t *testing.T) {
 func copyOf(t testing.TB, w sessions.Worker) sessions.Understudy {
 	t.Helper()
 	u, err := w.Fork(context.Background(), sessions.ToStandBy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(u.Dismiss)
 	return u
 }
@@ -126,22 +111,10 @@ func copyOf(t testing.TB, w sessions.Worker) sessions.Understudy {
 func wake(t testing.TB, dead sessions.Worker, u sessions.Understudy) sessions.Worker {
 	t.Helper()
 	w, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := dead.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must(t, err)
+	check(t, dead.Close(context.Background()))
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
 	return w
-}
-
-func expectPrinted(t testing.TB, w sessions.Worker, code, want string) {
-	t.Helper()
-	_, sink := workertest.Run(t, w, code)
-	if got := sink.All(); got != want {
-		t.Errorf("%s printed %.200q, want %.200q", code, got, want)
-	}
 }
 
 // However a worker dies, its copy has the variables, and what was printed is
@@ -157,8 +130,7 @@ func TestUnderstudyTakesOver(t *testing.T) {
 		"lost":     "import os; os.closerange(3, 65536)",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := workertest.Start(t, z)
-			workertest.Run(t, w, "x = [1]")
+			w := started(t, z, "x = [1]")
 			for range 3 {
 				u := copyOf(t, w)
 				_, sink := workertest.RunToDeath(t, w, "x.append(2); print('before')\n"+death)
@@ -208,31 +180,19 @@ func TestUnderstudyIsDismissed(t *testing.T) {
 	}
 	copies[1].Dismiss()
 	stopped := copies[2].(*understudy).process.pid
-	if err := unix.Kill(stopped, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Kill(stopped, unix.SIGSTOP))
 	copies[2].Dismiss()
-	if err := w.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close(context.Background()))
 	mustBeGone(t, stopped, copies[1].(*understudy).process.pid, w.Info().PID)
 }
 
 func branchOf(t testing.TB, w sessions.Worker, dir string) sessions.Worker {
 	t.Helper()
 	u, err := w.Fork(context.Background(), sessions.ToBranch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "branch", Workdir: dir, PrivateDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	closeLater(t, b)
 	return b
 }
 
@@ -299,9 +259,7 @@ func TestForkTimesOut(t *testing.T) {
 	z := testZygote(t)
 	w := workertest.Start(t, z)
 	resume, err := w.(*worker).process.pause()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	var refused *sessions.ForkError
@@ -323,9 +281,7 @@ func TestManyCopiesLeaveNothing(t *testing.T) {
 	cycle := func() {
 		u := copyOf(t, w)
 		branch := branchOf(t, w, t.TempDir())
-		if err := branch.Close(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, branch.Close(context.Background()))
 		workertest.RunToDeath(t, w, "import os; os.abort()")
 		w = wake(t, w, u)
 	}
@@ -348,17 +304,14 @@ func TestManyCopiesLeaveNothing(t *testing.T) {
 
 // Who is in our session has our terminal, whatever rights there are to its device.
 func TestNobodyIsInOurSession(t *testing.T) {
-	library := filepath.Join(t.TempDir(), "lib")
-	wall := testWall(t, sandbox.Settings{Python: []string{library}})
-	z := testZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall })
+	wall, behind := testWall(t, sandbox.Settings{})
+	z := testZygote(t, behind)
 	pids := map[string]int{
 		"root": z.forkerNow("root").process.pid, "zygote": z.forkerNow("zygote").process.pid,
 		"forked": workertest.Start(t, walled{z, wall, t}).Info().PID, "spawned": start(t, testSpawner(t)).info.PID,
 	}
 	ours, err := unix.Getsid(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, pid := range pids {
 		if session, err := unix.Getsid(pid); err != nil || session == ours {
 			t.Errorf("%s: session %d, %v", name, session, err)

@@ -13,8 +13,8 @@ import (
 	"understudy/sessions"
 )
 
-// Suite runs the behaviour tests. newStarter returns a starter that ends with
-// the test; its workers echo nothing unless the code prints.
+// Suite runs the behaviour tests, side by side. newStarter returns the starter of a test; its
+// workers echo nothing unless the code prints.
 func Suite(t *testing.T, newStarter func(t testing.TB) sessions.Starter) {
 	for _, test := range []struct {
 		name string
@@ -46,7 +46,10 @@ func Suite(t *testing.T, newStarter func(t testing.TB) sessions.Starter) {
 		{"FirstExecution", testFirstExecution},
 		{"CloseTwice", testCloseTwice},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, newStarter(t)) })
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			test.run(t, newStarter(t))
+		})
 	}
 }
 
