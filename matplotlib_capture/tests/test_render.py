@@ -157,15 +157,6 @@ class CanvasTest(FigureTestCase):
 
         self.execute(code)
 
-    def test_drawing_after_a_capture(self):
-        def code():
-            figure = plot("drawn later")
-            plt.show()
-            figure.canvas.draw()
-            self.assertEqual(np.asarray(figure.canvas.buffer_rgba()).shape, (480, 640, 4))
-
-        self.execute(code)
-
     def test_savefig_in_every_format(self):
         starts = {
             "png": b"\x89PNG",

@@ -94,16 +94,6 @@ class Await(WorkerCase):
         self.assertEqual("'slept'\n", worker.run("await note()\nawait task").stdout)
         self.assertEqual(1, worker.value("len(loops)"))
 
-    def test_other_forms(self):
-        worker = self.start()
-        worker.run(
-            "async def numbers():\n    yield 1\n    yield 2\n"
-            "class C:\n    async def __aenter__(s): return 3\n    async def __aexit__(s, *a): pass"
-        )
-        self.assertEqual("[1, 2]\n", worker.run("[n async for n in numbers()]").stdout)
-        code = "async with C() as c: pass\nasync for n in numbers(): c += n\nc"
-        self.assertEqual("6\n", worker.run(code).stdout)
-
     def test_exceptions(self):
         worker = self.start()
         answer = worker.run(

@@ -116,14 +116,6 @@ class ElsewhereTest(Kept):
 
 
 class OutputsTest(Kept):
-    def test_underscores(self):
-        self.worker.run("1\n2")
-        self.worker.run("'three'")
-        self.assertEqual(
-            "('three', 2, 1, 2, {1: 2, 2: 'three'})\n",
-            self.worker.run("_, __, ___, _1, Out").stdout,
-        )
-
     def test_they_are_no_variables(self):
         answer = self.worker.run("1\nx = 2")
         self.assertEqual(["x"], answer.variables["added"])

@@ -108,21 +108,6 @@ class BundleTest(Kept):
                 kept = [header["kind"] for header, _ in answer.artifacts]
                 self.assertEqual((True, text, kinds), (answer.ok, answer.stdout, kept))
 
-    def test_what_shows_itself(self):
-        answer = self.worker.run(
-            "class Own:\n    def _ipython_display_(self): print('own')\nOwn()\ndisplay(Own(), 2)"
-        )
-        self.assertEqual("own\nown\n2\n", answer.stdout)
-
-    def test_what_raises_is_said(self):
-        answer = self.worker.run(
-            "class Bad:\n    def _repr_html_(self): return 1 / 0\n"
-            "    def __repr__(self): return '<bad>'\nBad()\ndisplay(Bad())\nafter = 1\nafter"
-        )
-        self.assertEqual((True, "<bad>\n<bad>\n1\n"), (answer.ok, answer.stdout))
-        self.assertEqual(2, answer.stderr.count("in _repr_html_\n"))
-        self.assertEqual(2, answer.stderr.count("ZeroDivisionError: division by zero\n"))
-
     def test_raw_bundles(self):
         answer = self.worker.run(
             "display({'text/plain': 'p', 'text/html': '<b>h</b>'}, raw=True)\n"
