@@ -77,7 +77,7 @@ class Future(WorkerCase):
         answer = worker.run("'doc'\nfrom __future__ import annotations\n1\ndef f(x: nosuch): 2")
         self.assertEqual("'doc'\n1\n", answer.stdout)
         self.assertTrue(worker.run("def g(x: nosuch): pass").ok)
-        self.assertEqual({"x": "nosuch"}, worker.value("g.__annotations__"))
+        self.gives(worker, "g.__annotations__", {"x": "nosuch"})
 
     def test_it_must_stand_first(self):
         answer = self.start().run("1\nfrom __future__ import annotations")
@@ -91,8 +91,8 @@ class Await(WorkerCase):
             "import asyncio\nloops = set()\nasync def note(): loops.add(asyncio.get_running_loop())"
         )
         worker.run("await note()\ntask = asyncio.create_task(asyncio.sleep(0.001, 'slept'))")
-        self.assertEqual("'slept'\n", worker.run("await note()\nawait task").stdout)
-        self.assertEqual(1, worker.value("len(loops)"))
+        self.prints(worker, "await note()\nawait task", "'slept'\n")
+        self.gives(worker, "len(loops)", 1)
 
     def test_exceptions(self):
         worker = self.start()

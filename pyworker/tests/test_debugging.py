@@ -60,7 +60,7 @@ class Debugging(WorkerCase):
         worker.interrupt()
         answer = worker.finish()  # pdb swallows it, and is not answered any more
         self.assertEqual((True, False), (answer.signalled, answer.ok))
-        self.assertEqual(2, worker.value("1 + 1"))
+        self.gives(worker, "1 + 1", 2)
 
     def test_leaving_it_says_what_did_not_run(self):
         for reply in ({"text": "q"}, {"refusal": "the end of input"}):

@@ -111,7 +111,7 @@ class Forms(WorkerCase):
         self.assertTrue(worker.value("sys.excepthook is hook and not hasattr(sys, 'ps1')"))
         self.assertTrue(worker.value("sys.modules['__main__'].__dict__ is globals()"))
         self.assertTrue(worker.value("type(pickle.loads(pickle.dumps(A()))) is A"))
-        self.assertEqual(1, worker.value("threading.active_count()"))
+        self.gives(worker, "threading.active_count()", 1)
 
     def test_nothing_is_written_to_the_home(self):
         home = tempfile.mkdtemp(prefix="home-")
@@ -164,7 +164,7 @@ class Without(WorkerCase):
 
     def test_it_is_said_how_to_get_it(self):
         worker = self.session()
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
         for cell in ("%time 1", "x?", "x = %pwd", "%%bash\nls", "1\n%who", "!ls\n%who"):
             with self.subTest(cell):
                 error = self.failing(worker, cell)
@@ -183,7 +183,7 @@ class Without(WorkerCase):
             ("print('a % b, !c')", "a % b, !c\n"),
         ):
             with self.subTest(cell):
-                self.assertEqual(said, worker.run(cell).stdout)
+                self.prints(worker, cell, said)
         for cell in ("%pip --version", "pip list --help", "!pip --version"):
             with self.subTest(cell):
                 self.assertIn("pip", worker.run(cell).stdout)
@@ -192,9 +192,9 @@ class Without(WorkerCase):
 
     def test_plain_repairs_go_on(self):
         worker = self.session()
-        self.assertEqual("3\n", worker.run("```python\n1 + 2\n```").stdout)
-        self.assertEqual("1\n2\n", worker.run("print(1)\\nprint(2)").stdout)
+        self.prints(worker, "```python\n1 + 2\n```", "3\n")
+        self.prints(worker, "print(1)\\nprint(2)", "1\n2\n")
 
     def test_there_is_no_shell_to_ask(self):
         code = "try:\n    get_ipython()\nexcept NameError:\n    print('none')"
-        self.assertEqual("none\n", self.session().run(code).stdout)
+        self.prints(self.session(), code, "none\n")

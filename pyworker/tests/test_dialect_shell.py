@@ -118,7 +118,7 @@ class Lines(WorkerCase):
             ("[$hollow]", "[]"),
         ):
             with self.subTest(line):
-                self.assertEqual(f"{said}\n", worker.run(f"!echo {line}").stdout)
+                self.prints(worker, f"!echo {line}", f"{said}\n")
 
     def test_scripts(self):
         worker = self.start()
@@ -137,7 +137,7 @@ class Lines(WorkerCase):
         worker = self.start()
         error = self.failing(worker, "%%bash\necho x\nexit 3")
         self.assertEqual("CalledProcessError", error["type"].rpartition(".")[2])
-        self.assertEqual(3, worker.value("_exit_code"))
+        self.gives(worker, "_exit_code", 3)
         self.assertTrue(worker.run("%%bash --no-raise-error\nexit 3").ok)
 
     def test_a_script_does_not_see_pythons_names(self):
@@ -145,7 +145,7 @@ class Lines(WorkerCase):
         worker.run("place = 'here'")
         error = self.failing(worker, "%%bash\necho $place")
         self.assertIn("$place is Python's", error["traceback"])
-        self.assertEqual("there\n", worker.run("%%bash\nplace=there\necho $place").stdout)
+        self.prints(worker, "%%bash\nplace=there\necho $place", "there\n")
 
     def test_an_interrupt_ends_a_script(self):
         worker = self.start()

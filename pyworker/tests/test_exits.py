@@ -66,11 +66,11 @@ class LastError(WorkerCase):
         worker.run("import weakref\nclass Big: pass\ndef f():\n    global seen\n    big = Big()")
         worker.run("def f():\n    global seen\n    b = Big(); seen = weakref.ref(b)\n    1 / 0")
         self.failing(worker, "f()")
-        self.assertEqual("True\n", worker.run("seen() is not None").stdout)
+        self.prints(worker, "seen() is not None", "True\n")
         self.failing(worker, "1 +")
-        self.assertEqual("True\n", worker.run("import gc; gc.collect();\nseen() is None").stdout)
+        self.prints(worker, "import gc; gc.collect();\nseen() is None", "True\n")
 
     def test_an_exit_is_none(self):
         worker = self.start()
         self.failing(worker, "raise SystemExit(3)")
-        self.assertEqual("False\n", worker.run("import sys; hasattr(sys, 'last_value')").stdout)
+        self.prints(worker, "import sys; hasattr(sys, 'last_value')", "False\n")

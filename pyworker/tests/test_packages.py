@@ -80,11 +80,11 @@ class Installing(PackagesCase):
         self.assertEqual(({"installed": [tiny]}, "json"), (answer.result, answer.result_encoding))
         show = "import understudy_tiny as t; t.show()"
         for session in (worker, other):
-            self.assertEqual("tiny 1.0\n", session.run(show).stdout)
+            self.prints(session, show, "tiny 1.0\n")
         self.assertTrue(worker.value("t.__file__").startswith(self.packages_dir + os.sep))
         # Children find it, too; and what the interpreter has is still there.
         told = f"!{sys.executable} -c 'import understudy_tiny, pip; understudy_tiny.show()'"
-        self.assertEqual("tiny 1.0\n", worker.run(told).stdout)
+        self.prints(worker, told, "tiny 1.0\n")
         again = self.install(worker, "understudy_tiny")
         self.assertEqual((True, {"installed": []}), (again.ok, again.result))
         answer = self.install(worker, self.tiny(worker, "2.0"))
@@ -92,8 +92,8 @@ class Installing(PackagesCase):
         self.assertEqual({"installed": [tiny]}, answer.result)
         self.assertEqual(1, len(answer.notes))
         self.assertIn("stays at 1.0 here; after operation restart", answer.notes[0])
-        self.assertEqual(1.0, worker.value("t.value"))
-        self.assertEqual("tiny 2.0\n", self.session().run(show).stdout)
+        self.gives(worker, "t.value", 1.0)
+        self.prints(self.session(), show, "tiny 2.0\n")
 
     def test_a_failure(self):
         worker = self.session()
@@ -122,7 +122,7 @@ class Installing(PackagesCase):
         answer = worker.finish()
         self.assertEqual("KeyboardInterrupt", answer.exception["type"])
         self.assertTrue(answer.signalled)
-        self.assertEqual("tiny 1.0\n", worker.run("import understudy_tiny as t; t.show()").stdout)
+        self.prints(worker, "import understudy_tiny as t; t.show()", "tiny 1.0\n")
 
     def test_no_place(self):
         worker = self.start()

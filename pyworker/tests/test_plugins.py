@@ -14,9 +14,7 @@ class Callables(PluginCase):
         shown = worker.run("help(double)").stdout
         self.assertIn("double(n, times=1)\n", shown)
         self.assertIn("n : int", shown)
-        self.assertEqual(
-            "<plugin double(n, times=1): Doubles a number.>\n", worker.run("double").stdout
-        )
+        self.prints(worker, "double", "<plugin double(n, times=1): Doubles a number.>\n")
         answer = worker.run("import inspect\nprint(inspect.signature(double), double.__name__)")
         self.assertEqual("(n, times=1) double\n", answer.stdout)
 
@@ -33,7 +31,7 @@ class Callables(PluginCase):
             ("", ["sales", "stock", "staff"]),
         ):
             code = f"[one.__name__ for one in search_plugins({words!r})]"
-            self.assertEqual(f"{found}\n", worker.run(code).stdout)
+            self.prints(worker, code, f"{found}\n")
         said = worker.run("search_plugins('left')").stdout
         self.assertEqual("[<plugin stock(): What Sales left.>]\n", said)
 
@@ -41,7 +39,7 @@ class Callables(PluginCase):
         worker = self.with_plugins(
             self.plugin("f", "@plugin\ndef f(b, a):\n    return [a, b]\n", "(a, b=None)")
         )
-        self.assertEqual("[1, None]\n[1, 2]\n", worker.run("f(1)\nf(1, 2)").stdout)
+        self.prints(worker, "f(1)\nf(1, 2)", "[1, None]\n[1, 2]\n")
         error = self.failing(worker, "f(1, 2, 3)")
         self.assertTrue(
             error["traceback"].endswith("TypeError: f() too many positional arguments\n")
@@ -57,12 +55,12 @@ class Callables(PluginCase):
             "copy.deepcopy(double) is double\nclass C: f = double\nC().f(4)\ndouble = 3\ndouble"
         )
         self.assertEqual("([2, 4], True, True)\n8\n3\n", answer.stdout, answer.done)
-        self.assertEqual("4\n", worker.run("del double\ndouble(2)").stdout)
+        self.prints(worker, "del double\ndouble(2)", "4\n")
 
     def test_a_default_is_each_calls_own(self):
         source = "@plugin\ndef f(a, b):\n    a.append(1)\n    b[0] = 1\n    return [a, len(b)]\n"
         worker = self.with_plugins(self.plugin("f", source, "(a=[], b={})"))
-        self.assertEqual([[[1], 1], [[1], 1]], worker.value("[f(), f()]"))
+        self.gives(worker, "[f(), f()]", [[[1], 1], [[1], 1]])
 
     def test_context(self):
         source = """
@@ -81,10 +79,9 @@ class Callables(PluginCase):
         )
         self.assertEqual(["plugin tell: told all"], [log["message"] for log in worker.logs])
         worker.equip(self.plugin("tell", source, "(what)"), user="bob", more="x")
-        self.assertEqual({"user": "bob", "more": "x"}, worker.value("tell('x')[1]"))
-        self.assertEqual(
-            [],
-            worker.value("[n for n in (*globals(), *vars(__builtins__)) if n in ('user', 'more')]"),
+        self.gives(worker, "tell('x')[1]", {"user": "bob", "more": "x"})
+        self.gives(
+            worker, "[n for n in (*globals(), *vars(__builtins__)) if n in ('user', 'more')]", []
         )
 
     def test_session_variables_are_live_and_read_only(self):
@@ -147,7 +144,7 @@ class Calls(PluginCase):
             """
         worker = self.with_plugins(self.plugin("later", source, "(n)"))
         self.assertEqual(3, worker.call("later", n=2).result)
-        self.assertEqual("3\n", worker.run("await later(2)").stdout)
+        self.prints(worker, "await later(2)", "3\n")
 
     def test_exception_shows_the_plugins_lines(self):
         source = """
@@ -231,7 +228,7 @@ class Failures(PluginCase):
         ):
             with self.subTest(source):
                 worker = self.with_plugins(self.plugin("f", source, "(a, b=2)"))
-                self.assertEqual(7, worker.value("f(1)"))
+                self.gives(worker, "f(1)", 7)
 
     def test_what_no_line_of_the_plugin_has_done_has_no_line(self):
         source = "@plugin\nclass A:\n def __init__(s): pass\n def __call__(s): pass"
@@ -243,7 +240,7 @@ class Failures(PluginCase):
             self.plugin("f", "open('data.txt').close()\n@plugin\ndef f(): return 1\n")
         )
         self.failing(worker, "f()")
-        self.assertEqual("1\n", worker.run("open('data.txt', 'w').close()\nf()").stdout)
+        self.prints(worker, "open('data.txt', 'w').close()\nf()", "1\n")
 
     def test_interrupt_of_a_load(self):
         source = "import time\nif wait: print('begun', flush=True); time.sleep(60)\n" + DOUBLE
@@ -251,17 +248,17 @@ class Failures(PluginCase):
         worker.run_until_printed("import builtins\nbuiltins.wait = 1\ndouble(2)", "begun")
         worker.interrupt()
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
-        self.assertEqual("4\n", worker.run("builtins.wait = 0\ndouble(2)").stdout)
+        self.prints(worker, "builtins.wait = 0\ndouble(2)", "4\n")
 
     def test_modules_of_any_kind_do_no_harm(self):
         worker = self.with_plugins(self.plugin("double", DOUBLE))
         worker.run("import sys\nsys.modules[3] = None\ndel sys.modules['understudy_plugin']")
         worker.equip(self.plugin("double", DOUBLE), self.plugin("counter", COUNTER))
-        self.assertEqual([4, 1], worker.value("[double(2), counter()]"))
+        self.gives(worker, "[double(2), counter()]", [4, 1])
 
     def test_builtins_of_pythons_stay(self):
         worker = self.with_plugins(self.plugin("len", "@plugin\ndef f(x): return 7\n"))
-        self.assertEqual("2\n", worker.run("len([1, 2])").stdout)
+        self.prints(worker, "len([1, 2])", "2\n")
         self.assertIn("plugin len is not there for code", worker.logs[0]["message"])
 
 
@@ -271,8 +268,8 @@ class Changes(PluginCase):
         worker = self.with_plugins(plugin)
         worker.run("counter(5)")
         worker.equip({**plugin, "doc": "New."}, x="y")
-        self.assertEqual(6, worker.value("counter()"))
-        self.assertEqual("New.", worker.value("counter.__doc__"))
+        self.gives(worker, "counter()", 6)
+        self.gives(worker, "counter.__doc__", "New.")
 
     def test_a_changed_one_is_loaded_anew(self):
         worker = self.with_plugins(self.plugin("counter", COUNTER))
@@ -282,7 +279,7 @@ class Changes(PluginCase):
             self.plugin("counter", COUNTER.replace("self.n = 0", "self.n = 0 ")),
         ):
             worker.equip(changed)
-            self.assertEqual([1, 2], worker.value("[counter(), kept()]"))
+            self.gives(worker, "[counter(), kept()]", [1, 2])
 
     def test_removed_and_back(self):
         plugin = self.plugin("double", DOUBLE)
@@ -292,21 +289,21 @@ class Changes(PluginCase):
         self.assertEqual("NameError", self.failing(worker, "double(1)")["type"])
         self.assertIn("it has been removed", self.failing(worker, "kept(1)")["traceback"])
         worker.equip(plugin)
-        self.assertEqual("4\n", worker.run("double(2)").stdout)
+        self.prints(worker, "double(2)", "4\n")
 
     def test_a_deleted_name_is_back_with_the_next_change(self):
         plugin = self.plugin("double", DOUBLE)
         worker = self.with_plugins(plugin)
         worker.run("import builtins\ndel builtins.double")
         worker.equip({**plugin, "doc": "New."})
-        self.assertEqual(4, worker.value("double(2)"))
+        self.gives(worker, "double(2)", 4)
 
     def test_what_the_user_puts_in_its_place_stays(self):
         plugin = self.plugin("double", DOUBLE)
         worker = self.with_plugins(plugin)
         worker.run("import builtins\nbuiltins.double = 5")
         worker.equip()
-        self.assertEqual(5, worker.value("double"))
+        self.gives(worker, "double", 5)
 
 
 class Helpers(PluginCase):
@@ -320,7 +317,7 @@ class Helpers(PluginCase):
             "helper.py", "calls = []\ndef add(n):\n    calls.append(n)\n    return len(calls)\n"
         )
         worker = self.with_plugins(self.using("a"), self.using("b", ".helper"))
-        self.assertEqual([1, 2, 3], worker.value("[a(0), b(0), a(0)]"))
+        self.gives(worker, "[a(0), b(0), a(0)]", [1, 2, 3])
         self.assertFalse(os.path.exists(os.path.join(self.folder, "__pycache__")))
 
     def test_the_users_modules_are_others(self):
@@ -328,12 +325,10 @@ class Helpers(PluginCase):
         worker = self.with_plugins(self.using("a"))
         pathlib.Path(worker.workdir, "helper.py").write_text("def add(n): return 'user'\n")
         code = "import helper\n[helper.add(0), a(0), __import__('helper').add(0)]"
-        self.assertEqual("['user', 'plugin', 'user']\n", worker.run(code).stdout)
+        self.prints(worker, code, "['user', 'plugin', 'user']\n")
         worker = self.with_plugins(self.using("a"))
         pathlib.Path(worker.workdir, "helper.py").write_text("def add(n): return 'user'\n")
-        self.assertEqual(
-            "['plugin', 'user']\n", worker.run("[a(0), __import__('helper').add(0)]").stdout
-        )
+        self.prints(worker, "[a(0), __import__('helper').add(0)]", "['plugin', 'user']\n")
 
     def test_not_there_for_code(self):
         self.write("helper.py", "def add(n): return 1\n")
@@ -347,24 +342,22 @@ class Helpers(PluginCase):
         self.write("one.py", "import two\nbase = 40\n")
         self.write("two.py", "import one\ndef value(): return one.base\n")
         worker = self.with_plugins(self.using("a", "pkg.sub"))
-        self.assertEqual("42\n", worker.run("a(2)").stdout)
+        self.prints(worker, "a(2)", "42\n")
         code = (
             "import sys\nsorted(n for n in sys.modules if n.split('.')[0] in ('pkg', 'one', 'two'))"
         )
-        self.assertEqual("[]\n", worker.run(code).stdout)
-        self.assertEqual(
-            1, worker.value("len({id(a) for a in [sys.modules['understudy_plugins.two']]})")
-        )
+        self.prints(worker, code, "[]\n")
+        self.gives(worker, "len({id(a) for a in [sys.modules['understudy_plugins.two']]})", 1)
 
     def test_one_that_a_call_imports_is_read_anew(self):
         self.write("helper.py", "def add(n): return 'old'\n")
         late = "@plugin\ndef late():\n    from . import helper\n    return helper.add(0)\n"
         plugin = self.plugin("late", late, helpers="1")
         worker = self.with_plugins(plugin)
-        self.assertEqual("old", worker.value("late()"))
+        self.gives(worker, "late()", "old")
         self.write("helper.py", "def add(n): return 'newer'\n")
         worker.equip({**plugin, "helpers": "2"})
-        self.assertEqual("newer", worker.value("late()"))
+        self.gives(worker, "late()", "newer")
 
     def test_a_plugin_is_no_helper(self):
         worker = self.with_plugins(
@@ -377,7 +370,7 @@ class Helpers(PluginCase):
             "call double(), and put",
             self.failing(worker, "import understudy_plugins.double")["traceback"],
         )
-        self.assertEqual([2, 4], worker.value("[double(1), double(2)]"))
+        self.gives(worker, "[double(1), double(2)]", [2, 4])
 
     def test_loads_in_threads_keep_the_users_modules(self):
         self.write("helper.py", "def add(n): return 'plugin'\n")
@@ -406,10 +399,7 @@ class Helpers(PluginCase):
             "one.join(); two.join()\n"
             "import helper"
         )
-        self.assertEqual(
-            [{"t1": "plugin", "t2": "plugin"}, "user"],
-            worker.value("[found, helper.add(0)]"),
-        )
+        self.gives(worker, "[found, helper.add(0)]", [{"t1": "plugin", "t2": "plugin"}, "user"])
 
     def test_the_standard_library_comes_first(self):
         self.write("json.py", "def add(n): return 'own'\n")
@@ -417,7 +407,7 @@ class Helpers(PluginCase):
             self.using("a", ".json"),
             self.plugin("b", "import json\n@plugin\ndef b(): return json.dumps(1)\n"),
         )
-        self.assertEqual(["own", "1"], worker.value("[a(0), b()]"))
+        self.gives(worker, "[a(0), b()]", ["own", "1"])
 
     def test_in_a_thread_and_a_forked_child(self):
         self.write("helper.py", "def add(n): return n + 1\n")

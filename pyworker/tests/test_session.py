@@ -58,17 +58,17 @@ class Namespace(WorkerCase):
         ):
             with self.subTest(damage):
                 self.assertTrue(worker.run(damage).ok)
-                self.assertEqual("3 __main__\n", worker.run("print(1 + 2, __name__)").stdout)
+                self.prints(worker, "print(1 + 2, __name__)", "3 __main__\n")
         self.assertEqual([], worker.run("", "").variables["removed"])
 
     def test_command_line(self):
-        self.assertEqual([""], self.start().value("__import__('sys').argv"))
+        self.gives(self.start(), "__import__('sys').argv", [""])
 
     def test_a_low_recursion_limit_and_tracers_do_no_harm(self):
         worker = self.start()
         worker.run("import sys\nsys.setrecursionlimit(60)\nsys.settrace(lambda *a: 1 / 0)")
         self.assertTrue(worker.run("1 + 1", "sys").ok)
-        self.assertEqual(60, worker.value("sys.getrecursionlimit()"))
+        self.gives(worker, "sys.getrecursionlimit()", 60)
 
     def test_init_code_comes_first_and_may_fail(self):
         worker = self.start(init_code="import math\nmath.pi\nx = 5")
@@ -77,7 +77,7 @@ class Namespace(WorkerCase):
         self.assertEqual(("5\n", []), (answer.stdout, answer.variables["added"]))
         worker = self.start(init_code="x = 5\n1 / 0")
         self.assertIn('File "<init>", line 2', worker.ready["init_error"])
-        self.assertEqual(5, worker.value("x"))
+        self.gives(worker, "x", 5)
 
 
 class Pools(WorkerCase):
@@ -103,7 +103,7 @@ class CodeFile(WorkerCase):
     def test_it_is_there_during_the_run_only(self):
         worker = self.start(code_file="runfile.py")
         path = os.path.join(worker.private, "code", "runfile.py")
-        self.assertEqual(path + "\n", worker.run("print(__file__)").stdout)
+        self.prints(worker, "print(__file__)", path + "\n")
         self.assertFalse(os.path.exists(path))
         worker.run("import os; os.unlink(__file__)")
         self.assertTrue(worker.run("1").ok)
@@ -158,7 +158,7 @@ class WorkingDirectory(WorkerCase):
     def test_each_execution_starts_there(self):
         worker = self.start()
         worker.run("import os; os.chdir('/')")
-        self.assertEqual(worker.workdir, worker.value("os.getcwd()"))
+        self.gives(worker, "os.getcwd()", worker.workdir)
 
     def test_a_run_that_ends_elsewhere_says_so_once_for_each_folder(self):
         worker = self.start()
@@ -191,10 +191,10 @@ class WorkingDirectory(WorkerCase):
         worker = self.start()
         for i in range(20):
             worker.run(f"open('made{i}.py', 'w').write('x = {i}')")
-            self.assertEqual(i, worker.value(f"__import__('made{i}').x"))
+            self.gives(worker, f"__import__('made{i}').x", i)
         worker.run("import os; os.mkdir('pack'); open('pack/a.py', 'w').write('y = 1')")
         worker.run("import pack.a\nopen('pack/b.py', 'w').write('y = 2')")
-        self.assertEqual(2, worker.value("__import__('pack.b').b.y"))
+        self.gives(worker, "__import__('pack.b').b.y", 2)
 
     def test_files_of_the_user_do_not_replace_ours(self):
         worker = self.start()
@@ -230,7 +230,7 @@ class Forks(WorkerCase):
             "status",
         )
         self.assertEqual(("start child", 0), (answer.stdout, answer.result))
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
 
     def test_a_child_that_fails_prints_its_traceback(self):
         code = "import os, sys\npid = os.fork()\nif pid == 0: {}\nstatus = os.waitpid(pid, 0)[1]"

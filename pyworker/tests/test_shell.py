@@ -11,28 +11,28 @@ from pyworker.tests.worker import WorkerCase
 
 class Lines(WorkerCase):
     def test_nothing_is_echoed_of_it(self):
-        self.assertEqual("1\n2\n", self.start().run("1\n!true\n2\n!true").stdout)
+        self.prints(self.start(), "1\n!true\n2\n!true", "1\n2\n")
 
     def test_lines_that_are_assigned(self):
         worker = self.start()
         answer = worker.run("größe = !printf 'a b\\nc\\n'; echo err >&2")
         self.assertEqual(("", ""), (answer.stdout, answer.stderr))
-        self.assertEqual(["a b", "c", "err"], worker.value("größe"))
+        self.gives(worker, "größe", ["a b", "c", "err"])
         worker.run("x = !true")
-        self.assertEqual([], worker.value("x"))
+        self.gives(worker, "x", [])
         worker.run("z = !printf '\\377'")
-        self.assertEqual(["\ufffd"], worker.value("z"))
+        self.gives(worker, "z", ["\ufffd"])
 
     def test_exit_codes(self):
         worker = self.start()
         answer = worker.run("!exit 3")
         self.assertTrue(answer.ok)
         self.assertEqual(["'!exit 3' ended with exit code 3"], answer.notes)
-        self.assertEqual(3, worker.value("_exit_code"))
+        self.gives(worker, "_exit_code", 3)
         worker.run("!kill -TERM $$")
-        self.assertEqual(143, worker.value("_exit_code"))
+        self.gives(worker, "_exit_code", 143)
         self.assertEqual([], worker.run("!true").notes)
-        self.assertEqual(0, worker.value("_exit_code"))
+        self.gives(worker, "_exit_code", 0)
         notes = worker.run("for _ in range(8):\n    !false").notes
         self.assertEqual((6, "and so did 3 more"), (len(notes), notes[-1]))
 
@@ -72,10 +72,10 @@ class Lines(WorkerCase):
     def test_other_forms_of_code(self):
         worker = self.start()
         code = "from __future__ import annotations\nimport asyncio\n!echo a\n"
-        self.assertEqual("a\n1\n", worker.run(f"{code}await asyncio.sleep(0, 1)\n").stdout)
+        self.prints(worker, f"{code}await asyncio.sleep(0, 1)\n", "a\n1\n")
         self.assertTrue(worker.run("def f(x: nosuch): pass\n!true").ok)
-        self.assertEqual("", self.start(echo="all").run("!true;").stdout)
-        self.assertEqual("1\n", self.start(init_code="x = !echo 1").run("print(x[0])").stdout)
+        self.prints(self.start(echo="all"), "!true;", "")
+        self.prints(self.start(init_code="x = !echo 1"), "print(x[0])", "1\n")
 
     def test_the_users_modules_are_not_taken(self):
         worker = self.start(code_file="code.py")
@@ -97,7 +97,7 @@ class Lines(WorkerCase):
         worker = self.start(code_file="code.py")
         code = "x = !echo hi; echo there\n!true\nimport runpy\n"
         code += "if __name__ == '__main__':\n    print(runpy.run_path(__file__)['x'])"
-        self.assertEqual("None\n", worker.run(code).stdout)  # it is run but once
+        self.prints(worker, code, "None\n")  # it is run but once
 
     def test_an_interrupt_ends_both(self):
         worker = self.start()
@@ -108,14 +108,14 @@ class Lines(WorkerCase):
         self.assertEqual(
             [["<cell 1>", 2, "<module>", "!echo here; sleep 1000000"]], answer.exception["stack"]
         )
-        self.assertEqual(1, worker.value("x"))
+        self.gives(worker, "x", 1)
 
     def test_an_interrupt_ends_what_ignores_it(self):
         worker = self.start()
         worker.run_until_printed("!trap '' INT; echo here; while :; do :; done", "here")
         worker.interrupt()
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
 
     @unittest.skipUnless(os.path.isdir("/proc/self"), "processes are found by /proc")
     def test_nothing_of_it_is_left(self):
@@ -262,8 +262,6 @@ class Commands(WorkerCase):
             answer = worker.finish()
             self.assertEqual("KeyboardInterrupt", answer.exception["type"])
         worker.run("pass")  # takes the last signal, if that is still on its way
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
         if os.path.isdir("/proc/self"):
-            self.assertEqual(
-                [], worker.value("__import__('pyworker.fork.kin').fork.kin.children()")
-            )
+            self.gives(worker, "__import__('pyworker.fork.kin').fork.kin.children()", [])

@@ -102,7 +102,7 @@ class Repair(WorkerCase):
     def test_the_users_own_stream_is_flushed(self):
         worker = self.start()
         worker.run("import sys; sys.stdout = open('mine', 'w'); print('kept')")
-        self.assertEqual("kept\n", worker.value("open('mine').read()"))
+        self.gives(worker, "open('mine').read()", "kept\n")
 
     def test_a_logging_handler_goes_on_working(self):
         worker = self.start()
@@ -164,12 +164,12 @@ class Replaced(WorkerCase):
                     self.assertTrue(worker.value(f"sys.{name} is mine"))
                     worker.run("del mine\n" + self.BACK.replace("{s}", name))
                     self.assertEqual("second\n", getattr(worker.run(second), name))
-                    self.assertEqual(2, worker.value("counter"))
+                    self.gives(worker, "counter", 2)
 
     def test_a_tee_has_all_calls(self):
         worker, _ = self.start_with(self.TEE + "\nprint('first')", "stdout")
         worker.run("print('second')")
-        self.assertEqual("first\nsecond\n", worker.value("log.getvalue()"))
+        self.gives(worker, "log.getvalue()", "first\nsecond\n")
 
     def test_what_keeps_text_to_itself_goes_and_that_is_said_once(self):
         for code, kind in self.GOES:
@@ -185,7 +185,7 @@ class Replaced(WorkerCase):
 
     def test_one_stream_for_the_other(self):
         worker, _ = self.start_with("sys.stderr = sys.stdout", "stderr")
-        self.assertEqual("second\n", worker.run("print('second', file=sys.stderr)").stdout)
+        self.prints(worker, "print('second', file=sys.stderr)", "second\n")
 
     def test_a_handler_of_an_earlier_call_goes_on(self):
         for code in (
@@ -197,7 +197,7 @@ class Replaced(WorkerCase):
                 handler = "logging.basicConfig(stream=sys.stdout, format='%(message)s')\n"
                 worker, _ = self.start_with(handler + code, "stdout")
                 for _ in range(2):
-                    self.assertEqual("told\n", worker.run("logging.warning('told')").stdout)
+                    self.prints(worker, "logging.warning('told')", "told\n")
                     worker.run(self.BACK.replace("{s}", "stdout"))
 
     def test_a_close_closes_nothing(self):
@@ -223,7 +223,7 @@ class Replaced(WorkerCase):
 
 class Stdin(WorkerCase):
     def test_it_has_nothing(self):
-        self.assertEqual("", self.start().value("__import__('sys').stdin.read()"))
+        self.gives(self.start(), "__import__('sys').stdin.read()", "")
 
     def test_input_reads_a_stdin_that_the_user_has_set(self):
         code = "import io, sys; sys.stdin = io.StringIO('ada\\n'); name = input()"

@@ -72,7 +72,7 @@ class Kinds(WorkerCase):
             "def f():\n    big = Big()\n    refs.append(weakref.ref(big))\n    raise MemoryError"
         )
         self.assertEqual("MemoryError", self.failing(worker, "f()")["type"])
-        self.assertEqual("True\n", worker.run("refs[0]() is None").stdout)
+        self.prints(worker, "refs[0]() is None", "True\n")
 
     def test_frames_of_a_failed_execution_are_given_back_with_the_next(self):
         worker = self.start()
@@ -82,7 +82,7 @@ class Kinds(WorkerCase):
         )
         worker.run("f()")
         self.failing(worker, "[][0]")
-        self.assertEqual("True\n", worker.run("refs[0]() is None").stdout)
+        self.prints(worker, "refs[0]() is None", "True\n")
 
     @unittest.skipIf(sys.version_info < (3, 11), "needs ExceptionGroup")
     def test_groups(self):
@@ -149,7 +149,7 @@ class Syntax(WorkerCase):
         worker = self.start()
         for code in ("x = '\0'", "x = '\ud800'", "(" * 300 + ")" * 300):
             self.assertFalse(worker.run(code).ok)
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
 
 
 class Sources(WorkerCase):

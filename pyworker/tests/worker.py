@@ -285,7 +285,20 @@ class Worker:
         shutil.rmtree(self.private, ignore_errors=True)
 
 
-class WorkerCase(unittest.TestCase):
+class Talking(unittest.TestCase):
+    """Says what sessions answer."""
+
+    def prints(self, worker, code, expected):
+        """Runs code that must print just that to stdout."""
+        answer = worker.run(code)
+        self.assertEqual(expected, answer.stdout, answer.done)
+
+    def gives(self, worker, expression, expected):
+        """Has a session evaluate an expression."""
+        self.assertEqual(expected, worker.value(expression))
+
+
+class WorkerCase(Talking):
     """A test case whose workers are ended with it."""
 
     def start(self, **fields):

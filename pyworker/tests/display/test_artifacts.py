@@ -19,12 +19,12 @@ class ArtifactTest(Kept):
         self.assertEqual("one\ntwo", header["preview"])
         self.assertIsNone(image)
         self.assertEqual("one\ntwo", self.text(header))
-        self.assertEqual(header["path"], self.worker.value("kept.path"))
+        self.gives(self.worker, "kept.path", header["path"])
         shown = f"<artifact a note.txt (txt), saved to {header['path']}>\n"
-        self.assertEqual(shown, self.worker.run("print(kept)").stdout)
+        self.prints(self.worker, "print(kept)", shown)
 
     def test_it_is_not_echoed_a_second_time(self):
-        self.assertEqual("", self.worker.run("artifact('x')").stdout)
+        self.prints(self.worker, "artifact('x')", "")
 
     def test_long_previews_are_cut(self):
         header, _ = self.one("artifact('line\\n' * 5000)")
@@ -91,7 +91,7 @@ class ArtifactTest(Kept):
         self.worker.run("import builtins\ndel builtins.artifact")
         self.one("artifact('x')")
         self.worker.run("artifact = 3")
-        self.assertEqual(3, self.worker.value("artifact"))
+        self.gives(self.worker, "artifact", 3)
 
     def test_threads(self):
         code = """
@@ -301,7 +301,7 @@ df
     def test_large_table(self):
         message = self.refused("""
 import pandas as pd
-artifact(pd.DataFrame({'text': ['x' * 1000] * 60_000}))
+artifact(pd.DataFrame({'text': ['x' * 50_000_001]}))
 """)
         self.assertIn("larger than 50 MB", message)
 
@@ -397,10 +397,11 @@ fig
         self.assertEqual("named.html", header["name"])
 
     @needs("plotly")
+    @needs("numpy")
     def test_large_figures_of_plotly(self):
         answer = self.worker.run("""
-import plotly.graph_objects as go
-fig = go.Figure(go.Scatter(y=[1 / 3] * 3_000_000))
+import numpy, plotly.graph_objects as go
+fig = go.Figure(go.Scatter(y=numpy.zeros(3_000_000)))
 fig
 go.Figure(go.Bar(y=[1]))
 """)

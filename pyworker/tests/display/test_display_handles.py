@@ -122,11 +122,11 @@ class OutputsTest(Kept):
 
     def test_what_the_user_calls_so_stays(self):
         self.worker.run("for _ in range(3): pass\n'other'")
-        self.assertEqual("2\n", self.worker.run("_").stdout)
+        self.prints(self.worker, "_", "2\n")
         self.worker.run("del _\n5")
-        self.assertEqual("5\n", self.worker.run("_").stdout)
+        self.prints(self.worker, "_", "5\n")
         self.worker.run("import gettext\ngettext.install('app')\ndel _\n6")
-        self.assertEqual("'text'\n", self.worker.run("_('text')").stdout)
+        self.prints(self.worker, "_('text')", "'text'\n")
 
     def test_few_are_kept(self):
         self.worker.run(
@@ -134,9 +134,8 @@ class OutputsTest(Kept):
         )
         for n in range(105):
             self.worker.run(str(n))
-        self.assertEqual(
-            "(True, 100)\n",
-            self.worker.run("import gc\ngc.collect();\nseen() is None, len(Out)").stdout,
+        self.prints(
+            self.worker, "import gc\ngc.collect();\nseen() is None, len(Out)", "(True, 100)\n"
         )
 
     @needs("numpy")
@@ -144,4 +143,4 @@ class OutputsTest(Kept):
         self.worker.run("import numpy as np\nnp.zeros(5_000_000)")
         self.worker.run("np.zeros(5_000_000)")
         self.worker.run("[np.zeros(10_000_000)]")
-        self.assertEqual("[2]\n", self.worker.run("list(Out)").stdout)
+        self.prints(self.worker, "list(Out)", "[2]\n")

@@ -52,7 +52,7 @@ class Frames(WorkerCase):
         answer = worker.finish()
         self.assertEqual("KeyboardInterrupt", answer.exception["type"])
         self.assertTrue(all(a == [b"x" * 10**6] for _, a in answer.figures))
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
 
     def test_a_forked_child_sends_none(self):
         answer = self.start().run(

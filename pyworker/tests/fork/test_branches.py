@@ -123,10 +123,10 @@ class Branches(CopyCase):
             f"(pid {pid})"
         )
         self.assertEqual([note], branch.notes)
-        self.assertEqual(255, branch.value("p.poll()"))
+        self.gives(branch, "p.poll()", 255)
         self.assertIsNone(self.lead.value("p.poll()"))
         self.lead.run("p.kill()")
-        self.assertEqual(-9, self.lead.value("p.wait()"))
+        self.gives(self.lead, "p.wait()", -9)
 
     def test_two_event_loops(self):
         self.lead.run(
@@ -145,7 +145,7 @@ class Branches(CopyCase):
         )
         for worker in (branch, self.lead, branch):  # each wakes its own loop only
             self.assertEqual(3, worker.run(code, "x").result)
-        self.assertEqual("b''\n", branch.run("await asyncio.wait_for(reader.read(), 60)").stdout)
+        self.prints(branch, "await asyncio.wait_for(reader.read(), 60)", "b''\n")
         self.lead.run("n = a.send(b'x\\n')")
         answer = self.lead.run(
             "line = (await asyncio.wait_for(reader.readline(), 60)).decode()", "line"

@@ -35,10 +35,10 @@ class Spawning(ForkerCase):
         answer = worker.run("import os, sys\nprint('out')\nprint('err', file=sys.stderr)\n6 * 7")
         self.assertEqual(("out\n42\n", "err\n"), (answer.stdout, answer.stderr))
         self.assertEqual(worker.pid, worker.ready["pid"])
-        self.assertEqual(worker.workdir, worker.value("os.getcwd()"))
-        self.assertEqual(worker.workdir, worker.value("sys.path[0]"))
-        self.assertEqual([worker.pid] * 2, worker.value("[os.getpid(), os.getpgid(0)]"))
-        self.assertEqual("", worker.value("sys.stdin.read()"))
+        self.gives(worker, "os.getcwd()", worker.workdir)
+        self.gives(worker, "sys.path[0]", worker.workdir)
+        self.gives(worker, "[os.getpid(), os.getpgid(0)]", [worker.pid] * 2)
+        self.gives(worker, "sys.stdin.read()", "")
 
     def test_it_holds_no_descriptors_of_roots(self):
         worker = self.worker(self.root())
@@ -62,8 +62,8 @@ class Spawning(ForkerCase):
     def test_signals_mean_to_a_worker_what_they_mean_to_any(self):
         worker = self.worker(self.root())
         text = "__import__('signal').getsignal(__import__('signal').SIGCHLD).name"
-        self.assertEqual("SIG_DFL", worker.value(text))
-        self.assertEqual(-1, worker.value("__import__('signal').set_wakeup_fd(-1)"))
+        self.gives(worker, text, "SIG_DFL")
+        self.gives(worker, "__import__('signal').set_wakeup_fd(-1)", -1)
         worker.run_until_printed(HOLD, "here")
         worker.interrupt()
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
@@ -77,7 +77,7 @@ class Spawning(ForkerCase):
         worker = self.worker(self.root())
         with open(os.path.join(worker.workdir, "random.py"), "w") as file:
             file.write("mine = 1")
-        self.assertEqual(1, worker.value("__import__('random').mine"))
+        self.gives(worker, "__import__('random').mine", 1)
 
 
 class Reaping(ForkerCase):
@@ -134,7 +134,7 @@ class Ending(ForkerCase):
         root.adopt(worker.pid)
         zygote.send({"type": "stop"})
         self.assertEqual(0, root.reap(zygote.pid))
-        self.assertEqual(5, worker.value("2 + 3"))
+        self.gives(worker, "2 + 3", 5)
         self.assertEqual(root.process.pid, parent_of(worker.pid))
         worker.kill()
         self.assertEqual(-signal.SIGKILL, os.waitstatus_to_exitcode(root.reap(worker.pid)))
@@ -150,7 +150,7 @@ class Ending(ForkerCase):
         zygote.socket.close()
         os.kill(zygote.pid, signal.SIGCONT)
         self.assertEqual(0, root.reap(zygote.pid))
-        self.assertEqual(5, worker.value("2 + 3"))
+        self.gives(worker, "2 + 3", 5)
 
     def test_a_broken_frame_ends_root_with_a_line(self):
         root = self.root()
@@ -195,7 +195,7 @@ class Zygotes(ForkerCase):
         request = {"type": "spawn", "kind": "worker", "preload": []}
         zygote.send(request, [*fds[:2], worker._theirs.fileno(), fds[2]])
         worker.close_theirs(*fds)
-        self.assertEqual(4, self.worker(root).value("2 + 2"))  # root answers meanwhile
+        self.gives(self.worker(root), "2 + 2", 4)  # root answers meanwhile
         open(gate, "w").close()
         self.assertEqual(["gate"], zygote.receive()["imported"])
         self.assertTrue(zygote.receive()["pid"])
@@ -280,7 +280,7 @@ class Fatalities(ForkerCase):
             preloaded = root.zygote(names).preloaded
             self.assertEqual(["good", "json.tool"], preloaded["imported"])
             self.assertEqual(reasons, preloaded["failed"])
-        self.assertEqual(5, self.worker(root.zygote(names)).value("__import__('good').value"))
+        self.gives(self.worker(root.zygote(names)), "__import__('good').value", 5)
 
     def test_one_that_ends_the_zygote_when_it_is_rehearsed_is_left_out_too(self):
         library = self.library(numpy="import os\ndef arange(_): os._exit(5)")

@@ -97,8 +97,8 @@ class Waking(CopyCase):
         self.lead.kill()
         copy.wake(self.lead, mark="new/mark/2")
         text = "__import__('os').environ['UNDERSTUDY_INTERPRETER']"
-        self.assertEqual("new/mark/2", copy.value(text))
-        self.assertEqual("m", self.worker(self.tree, mark="m").value(text))
+        self.gives(copy, text, "new/mark/2")
+        self.gives(self.worker(self.tree, mark="m"), text, "m")
         self.assertIs(
             False,
             self.worker(self.tree).value("'UNDERSTUDY_INTERPRETER' in __import__('os').environ"),
@@ -136,9 +136,9 @@ class Waking(CopyCase):
         ]
         self.assertEqual(notes, copy.wake(self.lead))
         states = "[p.poll(), p.wait(), done.wait(), m.is_alive(), m.exitcode, m.join()]"
-        self.assertEqual([-9, -9, 3, False, -9, None], copy.value(states))
-        self.assertEqual([], copy.value("multiprocessing.active_children()"))
-        self.assertEqual(0, copy.value("subprocess.call(['true'])"))
+        self.gives(copy, states, [-9, -9, 3, False, -9, None])
+        self.gives(copy, "multiprocessing.active_children()", [])
+        self.gives(copy, "subprocess.call(['true'])", 0)
 
     def test_an_end_that_the_original_closes_is_closed(self):
         self.lead.run(
@@ -150,8 +150,8 @@ class Waking(CopyCase):
         )
         pid = self.lead.value("p.pid")
         copy, branch = self.copy(self.lead), self.branch(self.lead)
-        self.assertEqual("text", self.lead.value("p.communicate('text')[0]"))
-        self.assertEqual("b''\n", self.lead.run("a.close(); b.recv(1)").stdout)
+        self.gives(self.lead, "p.communicate('text')[0]", "text")
+        self.prints(self.lead, "a.close(); b.recv(1)", "b''\n")
         exception = self.lead.run("server.close(); socket.create_connection(place)").exception
         self.assertEqual("ConnectionRefusedError", exception["type"])
         self.lead.kill()
@@ -163,7 +163,7 @@ class Waking(CopyCase):
             copy.wake(self.lead),
         )
         for worker in (copy, branch):
-            self.assertEqual("b''\n", worker.run("b.recv(1)").stdout)
+            self.prints(worker, "b.recv(1)", "b''\n")
             answer = worker.run("p.stdin.write('x'); p.stdin.flush()")
             self.assertEqual("BrokenPipeError", answer.exception["type"])
 
@@ -238,10 +238,10 @@ class Waking(CopyCase):
         )
         before = self.lead.run("n = len(warnings.filters)", "n").result
         copy = self.copy(self.lead)
-        self.assertEqual(before, self.lead.value("len(warnings.filters)"))
+        self.gives(self.lead, "len(warnings.filters)", before)
         self.lead.kill()
         copy.wake(self.lead)
-        self.assertEqual(before, copy.value("len(warnings.filters)"))
+        self.gives(copy, "len(warnings.filters)", before)
 
     def test_a_fork_beside_a_thread_warns_nobody(self):
         # Python 3.12 and later would; here the thread is one that is known to be harmless.
@@ -271,10 +271,10 @@ class Waking(CopyCase):
             base = int(file.read())
         if base > 600:
             self.skipTest("this process is likely to be killed already")
-        self.assertEqual(base + 300, self.lead.value(score))
+        self.gives(self.lead, score, base + 300)
         copy = self.copy(self.lead)
         with open(f"/proc/{copy.pid}/oom_score_adj") as file:
             self.assertEqual(base, int(file.read()))
         self.lead.kill()
         copy.wake(self.lead)
-        self.assertEqual(base + 300, copy.value(score))
+        self.gives(copy, score, base + 300)

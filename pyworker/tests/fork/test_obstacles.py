@@ -205,7 +205,7 @@ class InSessions(ForkerCase):
         for _ in range(20):
             self.assertEqual("", self.lead.run(code).obstacle)
         self.assertEqual("", self.obstacle(code))
-        self.assertEqual(list(range(50)), self.lead.value("x"))
+        self.gives(self.lead, "x", list(range(50)))
         self.assertEqual(list(range(50)), self.branch(self.lead).run(code, "x").result)
 
     def test_busy_threads_of_the_loops_executor_go_on(self):
@@ -239,7 +239,7 @@ class InSessions(ForkerCase):
     def test_threads_stay_where_there_are_no_copies(self):
         lead = self.worker(self.root(), checkpoint_limit=0)
         lead.run("import asyncio, threading; await asyncio.to_thread(print)")
-        self.assertEqual(2, lead.value("threading.active_count()"))
+        self.gives(lead, "threading.active_count()", 2)
 
     @unittest.skipUnless(importlib.util.find_spec("tqdm"), "tqdm is not installed")
     def test_the_monitor_of_tqdm_is_ended(self):
@@ -269,8 +269,8 @@ class NativePools(ForkerCase):
     WORK = (
         "a = np.random.default_rng(0).random((400, 400)); a = a @ a\n"
         "X = np.random.default_rng(1).random((3000, 8)); y = X.sum(axis=1)\n"
-        "k = KMeans(4, n_init=2, random_state=0).fit(X).inertia_\n"
-        "h = HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y).score(X, y)\n"
+        "k = KMeans(4, n_init=1, random_state=0).fit(X).inertia_\n"
+        "h = HistGradientBoostingRegressor(max_iter=5, random_state=0).fit(X, y).score(X, y)\n"
         "x = [float(a.sum()), k, h]"
     )
     IMPORTS = (
