@@ -178,15 +178,7 @@ func TestKillCountsKin(t *testing.T) {
 
 func TestKillEndsAForkBomb(t *testing.T) {
 	w := start(t, fakeSpawner(t))
-	grown := make(chan struct{})
-	var once sync.Once
-	died := make(chan error, 1)
-	go func() {
-		_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: forkBomb},
-			sinkFunc(func(sessions.Stream, []byte) { once.Do(func() { close(grown) }) }))
-		died <- err
-	}()
-	<-grown
+	_, died := workertest.Begin(t, w, forkBomb)
 	eventually(t, "the bomb grows", func() bool { return countKin(t, w) > 50 })
 	if got := w.Kill(); got < 50 {
 		t.Errorf("%d processes were ended", got)
@@ -194,7 +186,7 @@ func TestKillEndsAForkBomb(t *testing.T) {
 	if left := countKin(t, w); left > 0 {
 		t.Errorf("%d processes live", left)
 	}
-	if _, ok := (<-died).(*sessions.CrashError); !ok {
+	if _, ok := (<-died).Err.(*sessions.CrashError); !ok {
 		t.Error("the run did not end with a crash")
 	}
 }

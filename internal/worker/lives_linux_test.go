@@ -141,29 +141,13 @@ func TestStoppedWorkerIsKilled(t *testing.T) {
 	z := testZygote(t)
 	w := started(t, z, "x = 1")
 	u := copyOf(t, w)
-	_, ended := startCode(t, w, "x = 2; import os, signal; print('stopping', flush=True); os.kill(os.getpid(), signal.SIGSTOP)")
+	_, ended := workertest.Begin(t, w, "x = 2; import os, signal; print('stopping', flush=True); os.kill(os.getpid(), signal.SIGSTOP)")
 	w.Kill()
 	var crash *sessions.CrashError
-	if err := <-ended; !errors.As(err, &crash) {
-		t.Errorf("got %v", err)
+	if end := <-ended; !errors.As(end.Err, &crash) {
+		t.Errorf("got %v", end.Err)
 	}
 	mustServe(t, wake(t, w, u), "1\n")
-}
-
-// startCode runs code in the background and returns when it has printed.
-func startCode(t testing.TB, w sessions.Worker, code string) (*workertest.Recorder, <-chan error) {
-	t.Helper()
-	sink, ended := workertest.NewRecorder(), make(chan error, 1)
-	go func() {
-		_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
-		ended <- err
-	}()
-	select {
-	case <-sink.Printed():
-	case err := <-ended:
-		t.Fatalf("the code ended early: %v", err)
-	}
-	return sink, ended
 }
 
 // A child that holds every descriptor of a dead worker delays nobody and ends

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -210,17 +209,7 @@ func TestVariablesGivenUpAreNotMistakenForTheNext(t *testing.T) {
 
 func TestCloseIsConcurrentWithRunAndItself(t *testing.T) {
 	w := start(t, fakeSpawner(t))
-	died := make(chan error, 1)
-	running := make(chan struct{})
-	var once sync.Once
-	go func() {
-		// The newline may come by itself.
-		sink := sinkFunc(func(sessions.Stream, []byte) { once.Do(func() { close(running) }) })
-		_, err := w.Run(context.Background(), sessions.Request{Execution: 1,
-			Code: "print('running', flush=True)\nimport time; time.sleep(1000)"}, sink)
-		died <- err
-	}()
-	<-running
+	_, died := workertest.Begin(t, w, "print('running', flush=True)\nimport time; time.sleep(1000)")
 	closed := make(chan error, 3)
 	for range cap(closed) {
 		go func() { closed <- w.Close(context.Background()) }()
@@ -229,8 +218,8 @@ func TestCloseIsConcurrentWithRunAndItself(t *testing.T) {
 		check(t, <-closed)
 	}
 	var crash *sessions.CrashError
-	if err := <-died; !errors.As(err, &crash) || crash.Reason != "ended by the server" {
-		t.Errorf("the run gave %v", err)
+	if end := <-died; !errors.As(end.Err, &crash) || crash.Reason != "ended by the server" {
+		t.Errorf("the run gave %v", end.Err)
 	}
 	crash, _ = workertest.RunToDeath(t, w, "pass")
 	if crash.Reason != "ended by the server" {
@@ -240,14 +229,6 @@ func TestCloseIsConcurrentWithRunAndItself(t *testing.T) {
 		t.Error("a closed worker can be signalled")
 	}
 }
-
-type sinkFunc func(sessions.Stream, []byte)
-
-func (f sinkFunc) Output(stream sessions.Stream, text []byte) { f(stream, text) }
-func (f sinkFunc) Figure(sessions.Figure)                     {}
-func (f sinkFunc) Artifact(sessions.Artifact)                 {}
-func (f sinkFunc) Clear(sessions.Cleared)                     {}
-func (f sinkFunc) Ask(sessions.Question)                      {}
 
 func TestCodeBeyondTheLimitIsRefused(t *testing.T) {
 	w := start(t, fakeSpawner(t))

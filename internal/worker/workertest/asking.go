@@ -40,11 +40,11 @@ func answerWith(sink *Recorder, replies ...sessions.Reply) {
 // answer that comes then is nobody's.
 func testAskingIsInterrupted(t *testing.T, s sessions.Starter) {
 	w := Start(t, s)
-	sink, ended := NewRecorder(), make(chan runEnd, 1)
+	sink, ended := NewRecorder(), make(chan End, 1)
 	run := func(code string) sessions.Question {
 		go func() {
 			outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
-			ended <- runEnd{outcome, err}
+			ended <- End{outcome, err}
 		}()
 		return <-sink.Asked()
 	}
@@ -55,14 +55,14 @@ func testAskingIsInterrupted(t *testing.T, s sessions.Starter) {
 	if err := w.Interrupt(); err != nil {
 		t.Fatal(err)
 	}
-	if end := <-ended; end.err != nil || end.outcome.Exception == nil || end.outcome.Exception.Type != "KeyboardInterrupt" {
+	if end := <-ended; end.Err != nil || end.Outcome.Exception == nil || end.Outcome.Exception.Type != "KeyboardInterrupt" {
 		t.Fatalf("%+v", end)
 	}
 	question.Reply(sessions.Reply{Text: "late"})
 	Run(t, w, "x = 1")
 	question = run("input('two')")
 	w.Kill()
-	if end := <-ended; end.err == nil {
+	if end := <-ended; end.Err == nil {
 		t.Errorf("%+v", end)
 	}
 	question.Reply(sessions.Reply{Text: "later"})

@@ -11,12 +11,16 @@ SLEEPER = "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
 
 
 class Sleeping(CopyCase):
-    def test_a_copy_says_ready_and_is_a_child_in_a_group_of_its_own(self):
+    def test_a_copy_is_a_child_in_a_group_of_its_own_and_reaped_at_the_next_copy(self):
         copy = self.copy(self.lead)
         self.assertEqual(protocol.VERSION, copy.ready["protocol"])
         self.assertEqual([], copy.ready["notes"])
         self.assertEqual(self.lead.pid, parent_of(copy.pid))
         self.assertEqual(copy.pid, os.getpgid(copy.pid))
+        copy.socket.close()
+        wait_for_end(copy.pid)
+        self.copy(self.lead)
+        self.assertIsNone(parent_of(copy.pid))
 
     def test_a_copy_ends_with_its_socket_and_runs_no_handlers(self):
         mark = os.path.join(self.lead.workdir, "mark")
@@ -53,13 +57,6 @@ class Sleeping(CopyCase):
         )
         self.assertIsNone(self.lead.receive())
 
-    def test_dead_copies_are_reaped_at_the_next_copy(self):
-        copy = self.copy(self.lead)
-        copy.socket.close()
-        wait_for_end(copy.pid)
-        self.copy(self.lead)
-        self.assertIsNone(parent_of(copy.pid))
-
     def test_a_worker_without_a_limit_is_not_copied(self):
         worker = self.worker(self.tree, checkpoint_limit=0)
         self.assertEqual("copies of this interpreter are turned off", worker.fork())
@@ -88,33 +85,21 @@ class Sleeping(CopyCase):
 
 
 class Waking(CopyCase):
-    def streams(self, worker, code):
-        answer = worker.run(code)
-        return answer.stdout, answer.stderr
-
-    def test_the_mark_is_set_for_children(self):
+    def test_a_woken_copy_has_its_mark_its_streams_and_its_fault_pipe(self):
+        self.lead.run("import os\nos.close(1); os.close(2)")
         copy = self.copy(self.lead)
         self.lead.kill()
         copy.wake(self.lead, mark="new/mark/2")
-        text = "__import__('os').environ['UNDERSTUDY_INTERPRETER']"
+        text = "__import__('os').environ.get('UNDERSTUDY_INTERPRETER')"
         self.gives(copy, text, "new/mark/2")
         self.gives(self.worker(self.tree, mark="m"), text, "m")
-        self.assertIs(
-            False,
-            self.worker(self.tree).value("'UNDERSTUDY_INTERPRETER' in __import__('os').environ"),
-        )
-
-    def test_closed_descriptors_are_mended(self):
-        self.lead.run("import os\nos.close(1); os.close(2)")
-        copy = self.succeed(self.lead)
-        self.assertEqual(("ok\n", ""), self.streams(copy, "import os\nn = os.write(1, b'ok\\n')"))
-
-    def test_crashes_of_a_woken_copy_are_described(self):
-        copy = self.succeed(self.lead)
+        self.gives(self.worker(self.tree), text, None)
+        answer = copy.run("n = os.write(1, b'ok\\n')")
+        self.assertEqual(("ok\n", ""), (answer.stdout, answer.stderr))
         copy.begin("import ctypes\nctypes.string_at(0)")
         self.assertIsNone(copy.receive())
         wait_for_end(copy.pid)
-        self.assertIn('File "<cell 1>", line 2 in <module>', copy.fault_text())
+        self.assertIn('File "<cell 4>", line 2 in <module>', copy.fault_text())
 
     def test_children_of_the_dead_are_forgotten_with_a_note(self):
         self.lead.run(
