@@ -113,37 +113,29 @@ class Callables(PluginCase):
 class Calls(PluginCase):
     """Calls of the kind that a tool makes."""
 
-    def test_result(self):
-        source = "@plugin\ndef echo(**given):\n    print('said')\n    return given\n"
-        worker = self.with_plugins(self.plugin("echo", source))
-        given = {"yes": True, "none": None, "nested": {"a": [1, 2.5, {"b": None}]}, "self": 1}
-        answer = worker.call("echo", **given)
-        self.assertEqual(
-            (given, "dict", "json"), (answer.result, answer.result_type, answer.result_encoding)
-        )
-        self.assertEqual("said\n", answer.stdout)
-        self.assertEqual({"added": [], "changed": [], "removed": []}, answer.variables)
-
-    def test_none_and_what_has_no_json(self):
+    def test_results(self):
+        later = "import asyncio\n@plugin\nasync def later(n):\n    await asyncio.sleep(0)\n"
         worker = self.with_plugins(
+            self.plugin(
+                "echo", "@plugin\ndef echo(**given):\n    print('said')\n    return given\n"
+            ),
             self.plugin("nothing", "@plugin\ndef nothing(): pass\n"),
             self.plugin("odd", "@plugin\ndef odd(): return object()\n"),
+            self.plugin("later", later + "    return n + 1\n", "(n)"),
         )
-        answer = worker.call("nothing")
-        self.assertEqual((True, None, "NoneType"), (answer.ok, answer.result, answer.result_type))
+        given = {"yes": True, "none": None, "nested": {"a": [1, 2.5, {"b": None}]}, "self": 1}
+        for name, arguments, ok, result, kind, encoding in (
+            ("echo", given, True, given, "dict", "json"),
+            ("nothing", {}, True, None, "NoneType", "json"),
+            ("later", {"n": 2}, True, 3, "int", "json"),
+        ):
+            answer = worker.call(name, **arguments)
+            found = answer.ok, answer.result, answer.result_type, answer.result_encoding
+            self.assertEqual((ok, result, kind, encoding), found)
+            self.assertEqual("said\n" if name == "echo" else "", answer.stdout)
+            self.assertEqual({"added": [], "changed": [], "removed": []}, answer.variables)
         answer = worker.call("odd")
         self.assertEqual(("repr", "object"), (answer.result_encoding, answer.result_type))
-
-    def test_coroutine(self):
-        source = """
-            import asyncio
-            @plugin
-            async def later(n):
-                await asyncio.sleep(0)
-                return n + 1
-            """
-        worker = self.with_plugins(self.plugin("later", source, "(n)"))
-        self.assertEqual(3, worker.call("later", n=2).result)
         self.prints(worker, "await later(2)", "3\n")
 
     def test_exception_shows_the_plugins_lines(self):
@@ -185,6 +177,8 @@ class Calls(PluginCase):
 
 class Failures(PluginCase):
     def test_load_failures_say_why(self):
+        self.write("bad.py", "\nraise ValueError('of the helper')")
+        worker = self.start()
         for source, reason in {
             "x = 1\n1 / 0": "ZeroDivisionError: division by zero (f.py, line 3)",
             "def f(:": "SyntaxError: invalid syntax (f.py, line 2)",
@@ -198,17 +192,17 @@ class Failures(PluginCase):
             "@plugin\nclass A:\n def __init__(s): pass\n def __call__(s): pass": "TypeError: ",
         }.items():
             with self.subTest(source):
-                self.write("bad.py", "\nraise ValueError('of the helper')")
-                worker = self.with_plugins(self.plugin("f", source))
+                worker.equip(self.plugin("f", source))
                 error = self.failing(worker, "f()")
                 self.assertEqual("PluginError", error["type"])
                 last = error["traceback"].splitlines()[-1]
                 self.assertIn(f"plugin f can't be loaded: {reason}", last)
-                self.assertNotIn("pyworker", error["traceback"])
-                self.assertNotIn("frozen", error["traceback"])
+                for ours in ("pyworker", "frozen", "plugins.py"):
+                    self.assertNotIn(ours, error["traceback"])
 
     def test_a_signature_that_does_not_fit(self):
         made = "@plugin\nclass F:\n def __init__(self, context): pass\n def __call__(self, {}): 1\n"
+        worker = self.start()
         for described, source in {
             "(a, b=2)": "@plugin\ndef f(x, y=1): pass\n",
             "(a)": "@plugin\ndef f(a, /): pass\n",
@@ -217,7 +211,7 @@ class Failures(PluginCase):
             "(a, )": made.format("b"),
         }.items():
             with self.subTest(source):
-                worker = self.with_plugins(self.plugin("f", source, described))
+                worker.equip(self.plugin("f", source, described))
                 error = self.failing(worker, "f(1)")
                 self.assertEqual("PluginError", error["type"])
                 self.assertIn("f.yaml describes f(a", error["traceback"])
@@ -227,13 +221,8 @@ class Failures(PluginCase):
             made.format("a, b").replace(": 1", ": return 7"),
         ):
             with self.subTest(source):
-                worker = self.with_plugins(self.plugin("f", source, "(a, b=2)"))
+                worker.equip(self.plugin("f", source, "(a, b=2)"))
                 self.gives(worker, "f(1)", 7)
-
-    def test_what_no_line_of_the_plugin_has_done_has_no_line(self):
-        source = "@plugin\nclass A:\n def __init__(s): pass\n def __call__(s): pass"
-        worker = self.with_plugins(self.plugin("f", source))
-        self.assertNotIn("plugins.py", self.failing(worker, "f()")["traceback"])
 
     def test_it_is_tried_again(self):
         worker = self.with_plugins(
@@ -263,47 +252,32 @@ class Failures(PluginCase):
 
 
 class Changes(PluginCase):
-    def test_the_same_stays_loaded(self):
+    def test_a_life_of_changes(self):
         plugin = self.plugin("counter", COUNTER, doc="Old.")
         worker = self.with_plugins(plugin)
-        worker.run("counter(5)")
-        worker.equip({**plugin, "doc": "New."}, x="y")
-        self.gives(worker, "counter()", 6)
-        self.gives(worker, "counter.__doc__", "New.")
-
-    def test_a_changed_one_is_loaded_anew(self):
-        worker = self.with_plugins(self.plugin("counter", COUNTER))
         worker.run("counter(5)\nkept = counter")
+        # The same stays loaded, a changed one is loaded anew.
+        worker.equip({**plugin, "doc": "New."}, x="y")
+        self.gives(worker, "[counter(), counter.__doc__]", [6, "New."])
         for changed in (
             self.plugin("counter", COUNTER, configuration={"a": 1}),
             self.plugin("counter", COUNTER.replace("self.n = 0", "self.n = 0 ")),
         ):
             worker.equip(changed)
             self.gives(worker, "[counter(), kept()]", [1, 2])
-
-    def test_removed_and_back(self):
-        plugin = self.plugin("double", DOUBLE)
-        worker = self.with_plugins(plugin)
-        worker.run("kept = double\ndouble(1)")
+        # Removed, and back.
         worker.equip()
-        self.assertEqual("NameError", self.failing(worker, "double(1)")["type"])
-        self.assertIn("it has been removed", self.failing(worker, "kept(1)")["traceback"])
+        self.assertEqual("NameError", self.failing(worker, "counter()")["type"])
+        self.assertIn("it has been removed", self.failing(worker, "kept()")["traceback"])
         worker.equip(plugin)
-        self.prints(worker, "double(2)", "4\n")
-
-    def test_a_deleted_name_is_back_with_the_next_change(self):
-        plugin = self.plugin("double", DOUBLE)
-        worker = self.with_plugins(plugin)
-        worker.run("import builtins\ndel builtins.double")
-        worker.equip({**plugin, "doc": "New."})
-        self.gives(worker, "double(2)", 4)
-
-    def test_what_the_user_puts_in_its_place_stays(self):
-        plugin = self.plugin("double", DOUBLE)
-        worker = self.with_plugins(plugin)
-        worker.run("import builtins\nbuiltins.double = 5")
+        self.gives(worker, "counter()", 1)
+        # A deleted name is back with the next change; what the user puts in its place stays.
+        worker.run("import builtins\ndel builtins.counter")
+        worker.equip({**plugin, "doc": "Newer."})
+        self.gives(worker, "counter()", 2)
+        worker.run("builtins.counter = 5")
         worker.equip()
-        self.gives(worker, "double", 5)
+        self.gives(worker, "counter", 5)
 
 
 class Helpers(PluginCase):
