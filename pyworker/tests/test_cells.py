@@ -7,10 +7,8 @@ from pyworker.tests.worker import WorkerCase
 
 
 class Echo(WorkerCase):
-    def echoes(self, echo, code):
-        return self.start(echo=echo).run(code)
-
     def test_all(self):
+        worker = self.start(echo="all")
         for code, printed in (
             ("1\n'a'\nNone\n[1, 'a']", "1\n'a'\n[1, 'a']\n"),
             ("1; 2", "1\n2\n"),
@@ -27,24 +25,23 @@ class Echo(WorkerCase):
             ("import asyncio\nawait asyncio.sleep(0, 'a')\n'b'", "'a'\n'b'\n"),
         ):
             with self.subTest(code):
-                answer = self.echoes("all", code)
+                answer = worker.run(code)
                 self.assertTrue(answer.ok, answer.done)
                 self.assertEqual(printed, answer.stdout)
 
     def test_last_and_none(self):
-        self.assertEqual("2\n", self.echoes("last", "1\n2").stdout)
-        self.assertEqual("", self.echoes("last", "1\nx = 2").stdout)
-        self.assertEqual("", self.echoes("last", "1\n2;").stdout)
-        self.assertEqual("", self.echoes("none", "1\n2").stdout)
+        worker = self.start(echo="last")
+        for code, printed in (("1\n2", "2\n"), ("1\nx = 2", ""), ("1\n2;", "")):
+            self.prints(worker, code, printed)
+        self.prints(self.start(echo="none"), "1\n2", "")
 
-    def test_an_error_in_a_later_statement_comes_after_the_echo_of_earlier_ones(self):
-        answer = self.echoes("all", "1\n2 / 0\n3")
+    def test_errors(self):
+        worker = self.start(echo="all")
+        answer = worker.run("1\n2 / 0\n3")  # in a later statement, after the echo of earlier ones
         self.assertEqual("1\n", answer.stdout)
         self.assertEqual(["<cell 1>", 2, "<module>", "2 / 0"], answer.exception["stack"][0])
-
-    def test_an_error_of_the_compiler_runs_nothing(self):
         for code in ("print(1)\nreturn 2", "1\nbreak", "1\nx = yield", "1\nnonlocal y"):
-            answer = self.echoes("all", code)
+            answer = worker.run(code)  # the compiler's: nothing runs
             self.assertEqual(("SyntaxError", ""), (answer.exception["type"], answer.stdout))
 
     def test_a_repr_that_raises_is_said_and_the_cell_goes_on(self):

@@ -234,13 +234,14 @@ class Forks(WorkerCase):
 
     def test_a_child_that_fails_prints_its_traceback(self):
         code = "import os, sys\npid = os.fork()\nif pid == 0: {}\nstatus = os.waitpid(pid, 0)[1]"
+        worker = self.start()
         for fate, status, stderr in (
             ("1 / 0", 1, "ZeroDivisionError: division by zero\n"),
             ("sys.exit(3)", 3, ""),
             ("sys.exit('text')", 1, "text\n"),
             ("os._exit(4)", 4, ""),
         ):
-            answer = self.start().run(code.format(fate), "status")
+            answer = worker.run(code.format(fate), "status")
             self.assertEqual(status, os.waitstatus_to_exitcode(answer.result))
             self.assertTrue(answer.stderr.endswith(stderr), answer.stderr)
 

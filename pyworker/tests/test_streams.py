@@ -81,9 +81,9 @@ class Repair(WorkerCase):
     )
 
     def test_the_next_execution_prints_after_any_damage(self):
+        worker = self.start()
         for damage in self.DAMAGE:
             with self.subTest(damage):
-                worker = self.start()
                 self.assertTrue(worker.run(damage).ok)
                 answer = worker.run(
                     "import os, sys\nprint('out')\nprint('err', file=sys.stderr)\n"
