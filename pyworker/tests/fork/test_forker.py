@@ -23,22 +23,33 @@ HOLD = "import time\nprint('here', flush=True)\ntime.sleep(1000)"
 
 
 class Spawning(ForkerCase):
-    def test_root_says_that_it_is_ready(self):
-        root = self.root()
-        self.assertEqual("ready", root.ready["type"])
-        self.assertEqual(root.process.pid, root.ready["pid"])
-        self.assertEqual(protocol.VERSION, root.ready["protocol"])
-        self.assertEqual([], root.ready["notes"])
-
     def test_a_forked_worker_is_like_a_spawned_one(self):
-        worker = self.worker(self.root())
+        root = self.root()
+        ready = [root.ready[name] for name in ("type", "pid", "protocol", "notes")]
+        self.assertEqual(["ready", root.process.pid, protocol.VERSION, []], ready)
+        answer = root.spawn("worker", [0, 1])
+        self.assertEqual(0, answer["pid"])
+        self.assertIn("2 descriptors", answer["reason"])
+        worker = self.worker(root)
         answer = worker.run("import os, sys\nprint('out')\nprint('err', file=sys.stderr)\n6 * 7")
         self.assertEqual(("out\n42\n", "err\n"), (answer.stdout, answer.stderr))
         self.assertEqual(worker.pid, worker.ready["pid"])
-        self.gives(worker, "os.getcwd()", worker.workdir)
-        self.gives(worker, "sys.path[0]", worker.workdir)
+        self.gives(worker, "[os.getcwd(), sys.path[0]]", [worker.workdir] * 2)
         self.gives(worker, "[os.getpid(), os.getpgid(0)]", [worker.pid] * 2)
         self.gives(worker, "sys.stdin.read()", "")
+        with open(os.path.join(worker.workdir, "random.py"), "w") as file:
+            file.write("mine = 1")
+        self.gives(
+            worker, "__import__('random').mine", 1
+        )  # what is beside the server hides nothing
+        worker.run("import signal")
+        self.gives(worker, "signal.getsignal(signal.SIGCHLD).name", "SIG_DFL")
+        self.gives(worker, "signal.set_wakeup_fd(-1)", -1)
+        worker.run_until_printed(HOLD, "here")
+        worker.interrupt()
+        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
+        for nobodys in (worker.pid, os.getpid()):  # the living and strangers have no status
+            self.assertEqual(-1, root.ask({"type": "reap", "pid": nobodys})["status"])
 
     def test_it_holds_no_descriptors_of_roots(self):
         worker = self.worker(self.root())
@@ -59,34 +70,8 @@ class Spawning(ForkerCase):
         self.assertEqual(set(), set(worker.value("list(__import__('sys').modules)")) - before)
         self.assertIn("traceback", before)
 
-    def test_signals_mean_to_a_worker_what_they_mean_to_any(self):
-        worker = self.worker(self.root())
-        text = "__import__('signal').getsignal(__import__('signal').SIGCHLD).name"
-        self.gives(worker, text, "SIG_DFL")
-        self.gives(worker, "__import__('signal').set_wakeup_fd(-1)", -1)
-        worker.run_until_printed(HOLD, "here")
-        worker.interrupt()
-        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
-
-    def test_too_few_descriptors_are_refused(self):
-        answer = self.root().spawn("worker", [0, 1])
-        self.assertEqual(0, answer["pid"])
-        self.assertIn("2 descriptors", answer["reason"])
-
-    def test_modules_beside_the_server_shadow_nothing(self):
-        worker = self.worker(self.root())
-        with open(os.path.join(worker.workdir, "random.py"), "w") as file:
-            file.write("mine = 1")
-        self.gives(worker, "__import__('random').mine", 1)
-
 
 class Reaping(ForkerCase):
-    def test_the_living_and_strangers_have_no_status(self):
-        root = self.root()
-        worker = self.worker(root)
-        self.assertEqual(-1, root.ask({"type": "reap", "pid": worker.pid})["status"])
-        self.assertEqual(-1, root.ask({"type": "reap", "pid": os.getpid()})["status"])
-
     def test_orphans_of_the_users_are_reaped_at_once(self):
         root = self.root()
         kept, worker = self.worker(root), self.worker(root)
