@@ -10,19 +10,6 @@ from pyworker.tests.display.artifacts import Kept, artifact_size, needs
 
 
 class ArtifactTest(Kept):
-    def test_text(self):
-        header, image = self.one("kept = artifact('one\\ntwo', 'a note')\nkept")
-        self.assertEqual("a note.txt", header["name"])
-        self.assertEqual("txt", header["kind"])
-        self.assertEqual("text/plain", header["mime_type"])
-        self.assertEqual(7, header["size"])
-        self.assertEqual("one\ntwo", header["preview"])
-        self.assertIsNone(image)
-        self.assertEqual("one\ntwo", self.text(header))
-        self.gives(self.worker, "kept.path", header["path"])
-        shown = f"<artifact a note.txt (txt), saved to {header['path']}>\n"
-        self.prints(self.worker, "print(kept)", shown)
-
     def test_it_is_not_echoed_a_second_time(self):
         self.prints(self.worker, "artifact('x')", "")
 
@@ -71,15 +58,6 @@ class ArtifactTest(Kept):
 
     def fields(self, header):
         return header["name"], header["kind"], header["mime_type"]
-
-    def test_names(self):
-        header, _ = self.one("artifact('first', 'same')")
-        again, _ = self.one("artifact('second', '../../same.txt')")
-        self.assertEqual(header["path"], again["path"])
-        self.assertEqual("second", self.text(again))
-        folder = os.path.dirname(header["path"])
-        self.assertEqual(os.path.join(self.worker.private, "artifacts"), folder)
-        self.assertEqual(["same.txt"], os.listdir(folder))
 
     def test_it_works_elsewhere(self):
         header, _ = self.one("import os, shutil\nos.chdir('/')\nfar = artifact('x', 'far')")
@@ -275,24 +253,14 @@ after = 1
 class LibrariesTest(Kept):
     @needs("pandas")
     def test_tables(self):
-        header, _ = self.one("""
-import pandas as pd
-df = pd.DataFrame({'region': ['North', 'South'] * 500, 'units': range(1000)})
-artifact(df, 'sales')
-df
-""")
-        self.assertEqual(
-            ("sales.csv", "df", "text/csv"), (header["name"], header["kind"], header["mime_type"])
+        self.worker.run(
+            "import pandas as pd\n"
+            "df = pd.DataFrame({'region': ['North', 'South'] * 500, 'units': range(1000)})"
         )
-        lines = header["preview"].splitlines()
-        self.assertRegex(
-            lines[0], r"^1,000 rows × 2 columns: region \((str|object)\), units \(int64\)$"
-        )
-        self.assertEqual("… 995 more rows", lines[-1])
+        header, _ = self.one("artifact(df, 'sales')\ndf")
         with open(header["path"], newline="") as file:
             rows = list(csv.reader(file))
-        self.assertEqual(["region", "units"], rows[0])
-        self.assertEqual(["South", "999"], rows[1000])
+        self.assertEqual([["region", "units"], ["South", "999"]], [rows[0], rows[1000]])
         header, _ = self.one("artifact(df.set_index('region').units)")
         self.assertTrue(self.text(header).startswith("region,units\nNorth,0\n"))
         self.assertIn("pandas.DataFrame(rows)", self.refused("artifact([{'a': 1}], kind='df')"))
