@@ -362,10 +362,13 @@ func testInterruptThatWaits(t *testing.T, s sessions.Starter) {
 	w := Start(t, s)
 	Run(t, w, "x = 1")
 	_, ended := Begin(t, w, `
-import os, signal
+import os, signal, sys, threading
 signal.siginterrupt(signal.SIGINT, False)
-ends = os.pipe()
-print('running\n', end='')
+ends, cell = os.pipe(), threading.get_ident()
+def tell():
+    while (f := sys._current_frames()[cell]).f_code.co_name != "<module>" or f.f_lineno < 9: pass
+    os.write(1, b"it reads")
+threading.Thread(target=tell).start()
 os.read(ends[0], 1)
 `)
 	if err := w.Interrupt(); err != nil {
