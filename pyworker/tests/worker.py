@@ -297,6 +297,12 @@ class Talking(unittest.TestCase):
         """Has a session evaluate an expression."""
         self.assertEqual(expected, worker.value(expression))
 
+    def failing(self, worker, code):
+        """Runs code that must end with an exception, and returns that."""
+        answer = worker.run(code)
+        self.assertFalse(answer.ok)
+        return answer.exception
+
 
 class WorkerCase(Talking):
     """A test case whose workers are ended with it."""
@@ -306,9 +312,3 @@ class WorkerCase(Talking):
         worker = Worker(**fields)
         self.addCleanup(worker.close)
         return worker
-
-    def failing(self, worker, code):
-        """Runs code that must end with an exception, and returns that."""
-        answer = worker.run(code)
-        self.assertFalse(answer.ok)
-        return answer.exception

@@ -48,11 +48,6 @@ class Branches(CopyCase):
             self.assertEqual([f"{module}.py", 1], exception["stack"][-1][:2])
             self.assertNotIn("worker-", exception["traceback"])
 
-    def failing(self, worker, code):
-        answer = worker.run(code)
-        self.assertFalse(answer.ok)
-        return answer.exception
-
     def test_figures_go_to_the_new_folder(self):
         lead = self.worker(self.root(library=[FAKES]))
         branch = self.branch(lead)

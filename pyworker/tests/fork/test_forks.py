@@ -62,6 +62,8 @@ class Sleeping(CopyCase):
         self.assertEqual("copies of this interpreter are turned off", worker.fork())
         self.assertEqual("", worker.run("import threading").obstacle)
         self.assertIs(False, worker.value("hasattr(__import__('os').wait, '__code__')"))
+        worker.run("import asyncio; await asyncio.to_thread(print)")  # whose thread may stay
+        self.gives(worker, "threading.active_count()", 2)
 
     def test_a_fork_that_fails_says_why_and_the_worker_goes_on(self):
         self.lead.run(

@@ -20,34 +20,20 @@ LINUX = sys.platform == "linux"
 class Judging(unittest.TestCase):
     """Threads that are made up."""
 
-    def found(self, names, pool):
-        return native.judge(names, {"python3"}, pool)
-
-    def test_known_pools_are_allowed(self):
-        self.assertEqual("", self.found([], 0))
-        self.assertEqual("", self.found(["python3"] * 3, 3))
-        self.assertEqual("", self.found(["python3"] * 3, 7))
-        self.assertEqual("", self.found(["python3"] * 30, None))
-
-    def test_unknown_threads_are_counted(self):
-        self.assertEqual(
-            "1 native thread that is not known to survive a copy is running",
-            self.found(["python3"] * 4, 3),
-        )
-        self.assertEqual(
-            "2 native threads that are not known to survive a copy are running",
-            self.found(["python3"] * 2, 0),
-        )
-
-    def test_names_of_their_own_are_told(self):
-        self.assertEqual(
-            "native threads of a library are running (polars-0, polars-1)",
-            self.found(["polars-0", "python3", "polars-1"], None),
-        )
-        self.assertEqual(
-            "native threads of a library are running (a, b, c and 2 more)",
-            self.found(list("abcde"), 0),
-        )
+    def test_judgements(self):
+        unknown = " not known to survive a copy "
+        told = "native threads of a library are running "
+        for names, pool, said in (
+            ([], 0, ""),
+            (["python3"] * 3, 3, ""),
+            (["python3"] * 3, 7, ""),
+            (["python3"] * 30, None, ""),
+            (["python3"] * 4, 3, f"1 native thread that is{unknown}is running"),
+            (["python3"] * 2, 0, f"2 native threads that are{unknown}are running"),
+            (["polars-0", "python3", "polars-1"], None, f"{told}(polars-0, polars-1)"),
+            (list("abcde"), 0, f"{told}(a, b, c and 2 more)"),
+        ):
+            self.assertEqual(said, native.judge(names, {"python3"}, pool))
 
     def test_files_of_libraries(self):
         for name, kind in (
@@ -159,16 +145,6 @@ class InSessions(ForkerCase):
         for _ in range(10):
             self.assertEqual("", self.lead.run(code).obstacle)
 
-    def test_a_thread_without_a_name(self):
-        self.lead.be_patient()
-        code = (
-            "import _thread\nlock = _thread.allocate_lock(); lock.acquire()\n"
-            "n = _thread.start_new_thread(lock.acquire, ())\n"
-            "while not _thread._count(): pass"
-        )
-        self.assertEqual("1 Python thread is running (one without a name)", self.obstacle(code))
-        self.assertEqual("", self.obstacle("lock.release()\nwhile _thread._count(): pass"))
-
     def test_a_native_thread(self):
         code = (
             "import ctypes\nc = ctypes.CDLL(None)\n"
@@ -235,11 +211,6 @@ class InSessions(ForkerCase):
         self.assertEqual(reason, self.obstacle(code))
         self.assertEqual(6, self.lead.run("x = mine.submit(lambda: 6).result()", "x").result)
         self.assertEqual("", self.obstacle("mine.shutdown()"))
-
-    def test_threads_stay_where_there_are_no_copies(self):
-        lead = self.worker(self.root(), checkpoint_limit=0)
-        lead.run("import asyncio, threading; await asyncio.to_thread(print)")
-        self.gives(lead, "threading.active_count()", 2)
 
     @unittest.skipUnless(importlib.util.find_spec("tqdm"), "tqdm is not installed")
     def test_the_monitor_of_tqdm_is_ended(self):
