@@ -181,10 +181,7 @@ func TestServerWithoutDescriptors(t *testing.T) {
 	if _, err := z.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir()}); err == nil || !strings.Contains(err.Error(), "files open, and keeps 64 for what runs already") {
 		t.Errorf("the start: %v", err)
 	}
-	var refused *sessions.ForkError
-	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) {
-		t.Errorf("the fork: %v", err)
-	}
+	mustNotFork(t, w, "")
 	expectPrinted(t, w, "print(x)", "1\n")
 	free()
 	mustServe(t, w, "1\n")
@@ -235,10 +232,7 @@ try:
     while True: kept.append(os.open("/dev/null", os.O_RDONLY))
 except OSError: pass
 `)
-	var refused *sessions.ForkError
-	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "too many files are open") {
-		t.Errorf("the fork: %v", err)
-	}
+	mustNotFork(t, w, "too many files are open")
 	workertest.Run(t, w, "for fd in kept: os.close(fd)")
 	mustServe(t, w, "1\n")
 }
@@ -253,12 +247,7 @@ x = 1
 resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 if os.getuid() == 0: os.setresuid(65534, 65534, 65534)
 `)
-	var refused *sessions.ForkError
-	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
-		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "fork failed: Resource temporarily unavailable") {
-			t.Errorf("the fork: %v", err)
-		}
-	}
+	mustNotFork(t, w, "fork failed: Resource temporarily unavailable")
 	expectPrinted(t, w, "print(x)", "1\n")
 }
 
@@ -349,12 +338,7 @@ func TestCopyThatLiesAboutItself(t *testing.T) {
 	})
 	w := started(t, z, fmt.Sprintf("x = 1\nimport sys\ncopies = sys.modules['pyworker.fork.sleep']._sleep\n"+
 		"copies._hello = [(b'%%10d' %% %d).join(copies._hello)]", stranger.Process.Pid))
-	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
-		var refused *sessions.ForkError
-		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "none of its copies") {
-			t.Errorf("the fork: %v", err)
-		}
-	}
+	mustNotFork(t, w, "none of its copies")
 	expectPrinted(t, w, "print(x)", "1\n")
 	check(t, w.Close(context.Background()))
 	mustLive(t, stranger.Process.Pid)

@@ -80,7 +80,7 @@ func TestSparesAreApart(t *testing.T) {
 		w := workertest.Start(t, z)
 		_, sink := workertest.Run(t, w, `
 import os, random, multiprocessing.process as process
-print(random.random(), process.current_process().authkey.hex())
+print(random.random(), process.current_process().authkey.hex(), sep="\n")
 print(os.environ["UNDERSTUDY_INTERPRETER"])
 print(sorted(os.readlink(f"/proc/self/fd/{fd}") for fd in (1, 2)))`)
 		for _, line := range strings.Split(strings.TrimSpace(sink.All()), "\n") {

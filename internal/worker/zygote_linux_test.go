@@ -107,6 +107,17 @@ func copyOf(t testing.TB, w sessions.Worker) sessions.Understudy {
 	return u
 }
 
+// mustNotFork fails unless a worker can be copied for no purpose, for this reason.
+func mustNotFork(t testing.TB, w sessions.Worker, reason string) {
+	t.Helper()
+	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
+		var refused *sessions.ForkError
+		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, reason) {
+			t.Errorf("the fork: %v", err)
+		}
+	}
+}
+
 // wake wakes a copy whose worker is closed then, as a session does.
 func wake(t testing.TB, dead sessions.Worker, u sessions.Understudy) sessions.Worker {
 	t.Helper()
@@ -233,12 +244,7 @@ func TestForkIsRefused(t *testing.T) {
 	if !strings.Contains(outcome.Obstacle, "waiter") {
 		t.Errorf("the obstacle is %q", outcome.Obstacle)
 	}
-	var refused *sessions.ForkError
-	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
-		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "waiter") {
-			t.Errorf("got %v", err)
-		}
-	}
+	mustNotFork(t, w, "waiter")
 	if outcome, _ := workertest.Run(t, w, "stop.set(); thread.join()"); outcome.Obstacle != "" {
 		t.Errorf("the obstacle is %q", outcome.Obstacle)
 	}
@@ -247,10 +253,7 @@ func TestForkIsRefused(t *testing.T) {
 
 func TestForkOfASpawnedWorker(t *testing.T) {
 	w := start(t, testSpawner(t))
-	var refused *sessions.ForkError
-	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "--start spawn") {
-		t.Errorf("got %v", err)
-	}
+	mustNotFork(t, w, "--start spawn")
 }
 
 // A fork that takes too long is given up; the worker lives on and is not
