@@ -43,9 +43,7 @@ func TestOwnGroup(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := ownGroup(test.own, test.mounts)
-			if got != test.want || (err == nil) != (test.fault == "") || err != nil && !strings.Contains(err.Error(), test.fault) {
-				t.Errorf("%q, %v", got, err)
-			}
+			expect(t, got == test.want && (err == nil) == (test.fault == "") && (err == nil || strings.Contains(err.Error(), test.fault)), "%q, %v", got, err)
 		})
 	}
 }
@@ -76,9 +74,8 @@ func TestDelegation(t *testing.T) {
 		"one that is not": {filepath.Join(top, "none"), true, "can't be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := isDelegated(test.dir, test.root); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Error(err)
-			}
+			err := isDelegated(test.dir, test.root)
+			expect(t, (err == nil) == (test.want == "") && (err == nil || strings.Contains(err.Error(), test.want)), "%v", err)
 		})
 	}
 }
@@ -88,9 +85,8 @@ func TestLeafOfAnEarlierServer(t *testing.T) {
 	for dir, want := range map[string]string{
 		"/sys/fs/cgroup": "/sys/fs/cgroup", "/sys/fs/cgroup/understudy-server": "/sys/fs/cgroup", "/sys/fs/cgroup/u.service": "/sys/fs/cgroup/u.service",
 	} {
-		if got := divided(dir); got != want {
-			t.Errorf("%s: %s", dir, got)
-		}
+		got := divided(dir)
+		expect(t, got == want, "%s: %s", dir, got)
 	}
 }
 
@@ -98,9 +94,7 @@ func TestLeafOfAnEarlierServer(t *testing.T) {
 func TestFindCgroup(t *testing.T) {
 	dir, err := FindCgroup()
 	t.Logf("%q, %v", dir, err)
-	if err == nil && !filepath.IsAbs(dir) {
-		t.Errorf("%q", dir)
-	}
+	expect(t, err != nil || filepath.IsAbs(dir), "%q", dir)
 }
 
 func TestGroups(t *testing.T) {

@@ -45,9 +45,8 @@ func TestCards(t *testing.T) {
 			t.Errorf("%s: the rules open %s", name, got)
 		}
 		read := ruled(rules, root+"/sys", unix.LANDLOCK_ACCESS_FS_READ_DIR)
-		if want := "0000:01:00.0 nvidia_uvm"; test.asked == "" && read != "" || test.asked != "" && read != want {
-			t.Errorf("%s: the rules let it read %q", name, read)
-		}
+		want := "0000:01:00.0 nvidia_uvm"
+		expect(t, (test.asked != "" || read == "") && (test.asked == "" || read == want), "%s: the rules let it read %q", name, read)
 		w.host.Landlock = 0
 		_, shut := w.unruled()
 		for i, path := range shut {
@@ -88,12 +87,8 @@ func TestCardsThatCanNotBeHad(t *testing.T) {
 			must(t, os.Chmod(filepath.Join(root, "dev/nvidia0"), test.mode))
 		}
 		_, err := New(Settings{Mode: Standard, GPU: strings.Split(test.asked, ","), root: root}, generous)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if strings.Count(err.Error(), "gpu: ") != 1 || !strings.HasSuffix(err.Error(), "leave --gpu out") && name != "another card" {
-			t.Errorf("%s: it is not said what to do: %v", name, err)
-		}
+		expect(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v", name, err)
+		expect(t, strings.Count(err.Error(), "gpu: ") == 1 && (strings.HasSuffix(err.Error(), "leave --gpu out") || name == "another card"), "%s: it is not said what to do: %v", name, err)
 	}
 }
 
@@ -110,9 +105,8 @@ func TestCardsInWords(t *testing.T) {
 	} {
 		w, err := New(Settings{Mode: Standard, GPU: test.asked, root: cardsAt(t, test.here...)}, generous)
 		must(t, err)
-		if got := w.GPU(); !strings.Contains(got, test.want) {
-			t.Errorf("%s: %s", name, got)
-		}
+		got := w.GPU()
+		expect(t, strings.Contains(got, test.want), "%s: %s", name, got)
 	}
 }
 
@@ -140,9 +134,7 @@ func TestCardsOpen(t *testing.T) {
 			continue
 		}
 		for i, part := range test.open {
-			if !strings.Contains(open[i], part) {
-				t.Errorf("%s: %q", name, open)
-			}
+			expect(t, strings.Contains(open[i], part), "%s: %q", name, open)
 		}
 	}
 }

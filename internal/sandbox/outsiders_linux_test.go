@@ -45,9 +45,7 @@ func TestOutsiders(t *testing.T) {
 		cmd.Env = append(os.Environ(), dialVariable+"="+path)
 		input, err1 := cmd.StdinPipe()
 		output, err2 := cmd.StdoutPipe()
-		if err1 != nil || err2 != nil || cmd.Start() != nil {
-			t.Fatal(err1, err2)
-		}
+		insist(t, err1 == nil && err2 == nil && cmd.Start() == nil, "%v %v", err1, err2)
 		if _, err := io.ReadFull(output, make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}

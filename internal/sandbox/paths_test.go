@@ -47,18 +47,13 @@ func TestPathsAreSettledOnce(t *testing.T) {
 		must(t, os.Rename(path, path+"-moved"))
 		must(t, os.Symlink(outside, path))
 	}
-	if !slices.Equal(w.settings.Read, []string{resolved(base) + "/given"}) {
-		t.Errorf("to read: %v", w.settings.Read)
-	}
+	expect(t, slices.Equal(w.settings.Read, []string{resolved(base) + "/given"}), "to read: %v", w.settings.Read)
 	home := filepath.Join(base, "outside", "home")
 	gotHome, gotWorkdir := w.locate(home, shared)
-	if gotHome != home || gotWorkdir != shared {
-		t.Errorf("got %s, %s", gotHome, gotWorkdir)
-	}
+	expect(t, gotHome == home && gotWorkdir == shared, "got %s, %s", gotHome, gotWorkdir)
 	work := filepath.Join(home, "work")
 	must(t, os.MkdirAll(home, 0o777))
 	must(t, os.Symlink(base, work))
-	if _, got := w.locate(home, work); got != work {
-		t.Errorf("a link in the place of a working directory is followed: %s", got)
-	}
+	_, got := w.locate(home, work)
+	expect(t, got == work, "a link in the place of a working directory is followed: %s", got)
 }

@@ -53,9 +53,7 @@ func endings(t *testing.T, filter []byte, calls []call) []unix.Errno {
 	cmd := exec.Command(python(), "testdata/trials.py")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	output, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("trials.py: %v", err)
-	}
+	insist(t, err == nil, "trials.py: %v", err)
 	var numbers []int
 	if err := json.Unmarshal(output, &numbers); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -297,9 +295,7 @@ func TestWhatForbids(t *testing.T) {
 		}
 	}
 	// Some hosts refuse root one or the other.
-	if len(same) > len(names)/8 {
-		t.Errorf("without a filter these fail in the same way, so their trials prove nothing: %q", same)
-	}
+	expect(t, len(same) <= len(names)/8, "without a filter these fail in the same way, so their trials prove nothing: %q", same)
 }
 
 func TestPermittedCalls(t *testing.T) {
@@ -401,9 +397,7 @@ func TestFilterAnswers(t *testing.T) {
 			binary.BigEndian.PutUint32(data[archOffset:], id)
 			got, err := vm.Run(data)
 			must(t, err)
-			if got != int(want[0].(bpf.RetConstant).Val) {
-				t.Errorf("%d of %#x: got %#x", number, id, got)
-			}
+			expect(t, got == int(want[0].(bpf.RetConstant).Val), "%d of %#x: got %#x", number, id, got)
 		}
 	}
 }

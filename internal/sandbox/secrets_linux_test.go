@@ -56,15 +56,11 @@ func TestRenewedSecrets(t *testing.T) {
 	before := w.base(dir, nil)
 	renew("..2")
 	after := w.base(dir, nil)
-	if before.Same(after) {
-		t.Error("who has read the rules of before is taken for one who has those of now")
-	}
+	expect(t, !before.Same(after), "who has read the rules of before is taken for one who has those of now")
 	for _, path := range []string{at("..1", "tokens"), at("..2", "tokens"), at("hosts")} {
 		read := slices.ContainsFunc(after.Landlock.Rules, func(r rule) bool {
 			return r[1].(uint64)&unix.LANDLOCK_ACCESS_FS_READ_FILE != 0 && within(path, []string{r[0].(string)})
 		})
-		if read != (path == at("hosts")) {
-			t.Errorf("may %s be read: %v", path, read)
-		}
+		expect(t, read == (path == at("hosts")), "may %s be read: %v", path, read)
 	}
 }

@@ -20,13 +20,9 @@ func TestAdmit(t *testing.T) {
 	must(t, os.WriteFile(file, nil, 0o600))
 	must(t, w.Admit("family", dir))
 	owner := ownerOf(t, dir)
-	if owner == 0 || ownerOf(t, file) != 0 {
-		t.Errorf("the directory belongs to %d, the file to %d", owner, ownerOf(t, file))
-	}
+	expect(t, owner != 0 && ownerOf(t, file) == 0, "the directory belongs to %d, the file to %d", owner, ownerOf(t, file))
 	must(t, w.Admit("another", t.TempDir()))
-	if w.families.all["another"].user == owner {
-		t.Error("two families have one user")
-	}
+	expect(t, w.families.all["another"].user != owner, "two families have one user")
 }
 
 // Sessions that share a directory are whom it belongs to, and nobody may be root.
@@ -47,9 +43,8 @@ func TestSharedDirectory(t *testing.T) {
 	must(t, err)
 	for _, family := range []string{"one", "two"} {
 		must(t, w.Admit(family))
-		if got := w.families.all[family].account; got != (account{4242, 5353}) {
-			t.Errorf("%s runs as %v", family, got)
-		}
+		got := w.families.all[family].account
+		expect(t, got == (account{4242, 5353}), "%s runs as %v", family, got)
 	}
 }
 

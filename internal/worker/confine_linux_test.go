@@ -109,9 +109,8 @@ func TestSpawnedBehindTheWall(t *testing.T) {
 	w := spawnedBehind(t, sandbox.Settings{})
 	_, sink := workertest.Run(t, w, "import os, socket; print(os.path.exists('/root'), os.getuid() != 0, socket.create_server(('127.0.0.1', 8000)).getsockname()[1])\n"+
 		"import ctypes; number = ctypes.c_int(); _ = ctypes.CDLL(None).prctl(2, ctypes.byref(number)); print(number.value)") // PR_GET_PDEATHSIG
-	if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != "True True 8000\n9" {
-		t.Errorf("got %q", got)
-	}
+	got := strings.TrimSpace(sink.Text(sessions.Stdout))
+	expect(t, got == "True True 8000\n9", "got %q", got)
 }
 
 // The operator names indexes of packages, and keeps the passwords for them.
@@ -125,9 +124,7 @@ func TestIndexesReachSessionsWithoutPasswords(t *testing.T) {
 	_, behind := testWall(t, sandbox.Settings{})
 	s := testSpawner(t, behind)
 	env := s.environment("/lib", s.nonce.Mark("id", 1))
-	if !slices.Contains(env, "PIP_INDEX_URL=https://index.corp.example/simple/") || strings.Contains(strings.Join(env, "\n"), "secret") {
-		t.Errorf("%q", env)
-	}
+	expect(t, slices.Contains(env, "PIP_INDEX_URL=https://index.corp.example/simple/") && !strings.Contains(strings.Join(env, "\n"), "secret"), "%q", env)
 }
 
 // woken wakes a copy of a worker.
@@ -151,7 +148,7 @@ func TestCopiesStayBehindTheWall(t *testing.T) {
 		}
 		copied := woken(t, u, os.TempDir())
 		expectPrinted(t, copied, escape, "stopped\n")
-		check(t, copied.Close(context.Background()))
+		fine(t, copied.Close(context.Background()))
 	}
 }
 
@@ -166,11 +163,9 @@ func TestTagsAreTaken(t *testing.T) {
 	for how, w := range map[string]sessions.Worker{
 		"a spawned one": workertest.Start(t, walled{testSpawner(t, behind), wall, t}), "a forked one": forked, "a branch": branch,
 	} {
-		if !proc.HasTag(w.(*worker).process.pid, w.(*worker).line.kin.Mark.Tag) {
-			t.Errorf("%s has no tag", how)
-		}
+		expect(t, proc.HasTag(w.(*worker).process.pid, w.(*worker).line.kin.Mark.Tag), "%s has no tag", how)
 	}
-	check(t, branch.Close(context.Background()))
+	fine(t, branch.Close(context.Background()))
 }
 
 // Where root runs all code as one user, and code can't change its tag, branches can be
@@ -186,9 +181,7 @@ func TestBranchesOfOneUser(t *testing.T) {
 	w := workertest.StartIn(t, walled{testZygote(t, behind), wall, t}, shared)
 	for number := range 2 {
 		u, err := w.Fork(context.Background(), sessions.ToBranch)
-		if err != nil {
-			t.Fatalf("branch %d: %v", number, err)
-		}
+		insist(t, err == nil, "branch %d: %v", number, err)
 		w = woken(t, u, shared)
 		closeLater(t, w)
 	}

@@ -52,17 +52,13 @@ func TestDiskLimitInADirectoryOfTheOperators(t *testing.T) {
 	}()
 	writer := inDirectory(t, s, dir)
 	outcome, sink := workertest.Run(t, writer, manyFiles+"write(10); print('written')")
-	if sink.All() != "written\n" || len(outcome.Notes) > 0 {
-		t.Errorf("%q %q", sink.All(), outcome.Notes)
-	}
+	expect(t, sink.All() == "written\n" && len(outcome.Notes) == 0, "%q %q", sink.All(), outcome.Notes)
 	reason := breaks(t, writer, "while True: write(1)")
-	if want := "MiB were added to " + dir + " since this server first ran code there ("; !strings.Contains(reason, want) || strings.Contains(reason, "the operator's") {
-		t.Error(reason)
-	}
+	want := "MiB were added to " + dir + " since this server first ran code there ("
+	expect(t, strings.Contains(reason, want) && !strings.Contains(reason, "the operator's"), "%v", reason)
 	writeFile(t, filepath.Join(dir, "over"), 0)
-	if got := <-beside; got != "there\n" {
-		t.Errorf("%q", got)
-	}
+	got := <-beside
+	expect(t, got == "there\n", "%q", got)
 }
 
 // manyFiles are small enough for each to be written when files may not grow.
@@ -113,17 +109,14 @@ func TestDiskLimitIsAnErrorFirst(t *testing.T) {
 			workertest.Run(t, w, fmt.Sprintf("import os, subprocess, time; HOME = %q", home))
 			outcome, sink := workertest.Run(t, w, code)
 			told := strings.Join(outcome.Notes, "\n")
-			if want := "disk limit of 20 MiB (--disk-limit) reached: "; sink.All() != "File too large\n" || !strings.Contains(told, want) {
-				t.Errorf("%q, %q", sink.All(), told)
-			}
+			want := "disk limit of 20 MiB (--disk-limit) reached: "
+			expect(t, sink.All() == "File too large\n" && strings.Contains(told, want), "%q, %q", sink.All(), told)
 			outcome, _ = workertest.Run(t, w, "for _ in range(10): time.sleep(0.05)\nos.system('echo x > small')")
 			if told := strings.Join(outcome.Notes, "\n"); !strings.Contains(told, "Delete what is not needed") {
 				t.Errorf("the next run: %q", told)
 			}
 			outcome, _ = workertest.Run(t, w, "f = None; os.system('rm -rf *')\nwith open('again', 'wb') as g: g.write(bytes(5 << 20))")
-			if len(outcome.Notes) > 0 || outcome.Exception != nil {
-				t.Errorf("when there is room: %q, %+v", outcome.Notes, outcome.Exception)
-			}
+			expect(t, len(outcome.Notes) == 0 && outcome.Exception == nil, "when there is room: %q, %+v", outcome.Notes, outcome.Exception)
 		})
 	}
 }
@@ -141,9 +134,8 @@ with open("f", "wb", 0) as f:
         print(e.strerror)
 os.unlink("f")`)
 	told := strings.Join(outcome.Notes, "\n")
-	if want := "the disk limit of 20 MiB (--disk-limit) was reached during this run; there is room again"; sink.All() != "File too large\n" || told != want {
-		t.Errorf("%q, %q", sink.All(), told)
-	}
+	want := "the disk limit of 20 MiB (--disk-limit) was reached during this run; there is room again"
+	expect(t, sink.All() == "File too large\n" && told == want, "%q, %q", sink.All(), told)
 }
 
 // TestFileSizeLimitIsTold: what Python, numpy or a program says of it is theirs, the note
@@ -158,9 +150,8 @@ func TestFileSizeLimitIsTold(t *testing.T) {
 		"quiet":     "import os; os.system('exec 2> /dev/null; head -c 3000000 /dev/zero > e')",
 	} {
 		outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
-		if got := strings.Join(outcome.Notes, "\n"); err != nil || !strings.Contains(got, "a file may become 2 MiB at most (--file-size-limit)") {
-			t.Errorf("%s: %q", name, got)
-		}
+		got := strings.Join(outcome.Notes, "\n")
+		expect(t, err == nil && strings.Contains(got, "a file may become 2 MiB at most (--file-size-limit)"), "%s: %q", name, got)
 		if outcome, _ := workertest.Run(t, w, "1 + 1"); len(outcome.Notes) > 0 {
 			t.Errorf("after %s: %q", name, outcome.Notes)
 		}
@@ -193,9 +184,8 @@ func TestAWriterWhoIsBeingEnded(t *testing.T) {
 	w.Kill()
 	close(over)
 	asking.Wait()
-	if kin, known := w.Living(); len(kin) > 0 || known {
-		t.Errorf("of one that has ended: %v %v", kin, known)
-	}
+	kin, known := w.Living()
+	expect(t, len(kin) == 0 && !known, "of one that has ended: %v %v", kin, known)
 }
 
 // Files count however deep they are.
@@ -208,9 +198,8 @@ for n in range(50):
     os.mkdir(200 * "a"); os.chdir(200 * "a")`)
 	code := "for n in range(4):\n    with open(str(n), 'wb') as f: f.write(bytes(10 << 20))"
 	outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
-	if told := strings.Join(outcome.Notes, ""); err != nil || !strings.Contains(told, "disk limit of 20 MiB (--disk-limit) reached") {
-		t.Error(told)
-	}
+	told := strings.Join(outcome.Notes, "")
+	expect(t, err == nil && strings.Contains(told, "disk limit of 20 MiB (--disk-limit) reached"), "%v", told)
 }
 
 // behindWall returns a worker behind a wall with these limits.
@@ -228,9 +217,7 @@ func TestLimitsBehindTheWall(t *testing.T) {
 		t.Parallel()
 		w := behindWall(t, sandbox.Limits{Memory: 300 << 20})
 		reason := breaks(t, w, grab+"import os, time\nfor _ in range(4):\n    if not os.fork():\n        grab(120); time.sleep(1000)\ntime.sleep(1000)")
-		if !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") {
-			t.Error(reason)
-		}
+		expect(t, strings.HasPrefix(reason, "memory limit of 300 MiB reached ("), "%v", reason)
 	})
 	t.Run("memory of one process", func(t *testing.T) {
 		t.Parallel()
@@ -243,9 +230,7 @@ func TestLimitsBehindTheWall(t *testing.T) {
 		// Either the kernel refuses the fork, or the limiter sees too many.
 		outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: "import os, time\nfor _ in range(40):\n    if not os.fork(): time.sleep(1000)\ntime.sleep(1000)"}, workertest.NewRecorder())
 		refused := outcome.Exception != nil && outcome.Exception.Type == "BlockingIOError"
-		if !refused && (err == nil || !strings.HasPrefix(err.Error(), "process limit of 20 reached")) {
-			t.Errorf("%+v, %v", outcome.Exception, err)
-		}
+		expect(t, refused || err != nil && strings.HasPrefix(err.Error(), "process limit of 20 reached"), "%+v, %v", outcome.Exception, err)
 	})
 	t.Run("disk", func(t *testing.T) {
 		t.Parallel()
@@ -260,8 +245,6 @@ while True:
         n += 1
     time.sleep(0.02)
 `)
-		if !strings.Contains(reason, "disk limit of 20 MiB (--disk-limit) reached") {
-			t.Error(reason)
-		}
+		expect(t, strings.Contains(reason, "disk limit of 20 MiB (--disk-limit) reached"), "%v", reason)
 	})
 }

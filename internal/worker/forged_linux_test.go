@@ -63,18 +63,16 @@ func TestForgedTags(t *testing.T) {
 				_, err := victim.Run(context.Background(), sessions.Request{Execution: 1, Code: "import time\nwhile True: time.sleep(.01)"}, workertest.NewRecorder())
 				ended <- err
 			}()
-			if reason := breaks(t, forger, fmt.Sprintf(forge, tag)); !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") {
-				t.Error(reason)
-			}
+			reason := breaks(t, forger, fmt.Sprintf(forge, tag))
+			expect(t, strings.HasPrefix(reason, "memory limit of 300 MiB reached ("), "%v", reason)
 			forger.process.wait(context.Background(), proc.KillGrace)
 			procs, err := proc.List()
 			must(t, err)
 			for _, p := range procs {
-				if now, ok := proc.StatusOf(p.PID); ok && now.User == s.User && !p.Dead {
-					t.Errorf("process %d lives on", p.PID)
-				}
+				now, ok := proc.StatusOf(p.PID)
+				expect(t, !ok || now.User != s.User || p.Dead, "process %d lives on", p.PID)
 			}
-			check(t, victim.Interrupt())
+			fine(t, victim.Interrupt())
 			if err := <-ended; err != nil {
 				t.Errorf("the other worker's run: %v", err)
 			}

@@ -51,14 +51,11 @@ func TestHelperIsApart(t *testing.T) {
 			t.Errorf("%s is in its environment", name)
 		}
 	}
-	if slices.Contains(told.Path, "") || slices.Contains(told.Path, os.Getenv("PYTHONPATH")) || told.Isolated != 1 || !told.Group {
-		t.Errorf("%+v", told)
-	}
-	check(t, h.Close())
+	expect(t, !slices.Contains(told.Path, "") && !slices.Contains(told.Path, os.Getenv("PYTHONPATH")) && told.Isolated == 1 && told.Group, "%+v", told)
+	fine(t, h.Close())
 	<-h.Ended()
-	if words := h.LastWords(); len(words) > mostLastWords || !strings.HasSuffix(words, "é\nlast words") || !utf8.ValidString(words) {
-		t.Errorf("%q", words)
-	}
+	words := h.LastWords()
+	expect(t, len(words) <= mostLastWords && strings.HasSuffix(words, "é\nlast words") && utf8.ValidString(words), "%q", words)
 }
 
 // TestHelperReadsNoFiles: code in a session can change those of the library.
@@ -66,17 +63,13 @@ func TestHelperReadsNoFiles(t *testing.T) {
 	s := fakeSpawner(t)
 	start(t, s)
 	files, err := filepath.Glob(filepath.Join(s.options.LibraryDir, "*", "pyworker", "*.py"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	insist(t, err == nil && len(files) != 0, "%v %v", files, err)
 	for _, file := range files {
 		must(t, os.WriteFile(file, []byte("raise SystemExit('changed')"), 0o600))
 	}
 	var answer any
 	say(t, startHelper(t, s), "fill 1000", &answer)
-	if answer != 1000. {
-		t.Error(answer)
-	}
+	expect(t, answer == 1000., "%v", answer)
 }
 
 func TestHelperHasSoMuchMemory(t *testing.T) {
@@ -86,13 +79,9 @@ func TestHelperHasSoMuchMemory(t *testing.T) {
 	h := startHelper(t, fakeSpawner(t))
 	var answer any
 	say(t, h, fmt.Sprint("fill ", HelperMemory), &answer)
-	if answer != "MemoryError" {
-		t.Errorf("it could fill %v", answer)
-	}
+	expect(t, answer == "MemoryError", "it could fill %v", answer)
 	say(t, h, "fill 1000", &answer)
-	if answer != 1000. {
-		t.Errorf("it could fill %v", answer)
-	}
+	expect(t, answer == 1000., "it could fill %v", answer)
 }
 
 // TestHelperThatHangs: its owner's Close ends it, and so does the Spawner's.
@@ -103,7 +92,7 @@ func TestHelperThatHangs(t *testing.T) {
 		if _, err := io.WriteString(h, "hang\n"); err != nil {
 			t.Fatal(err)
 		}
-		check(t, end(h))
+		fine(t, end(h))
 		<-h.Ended()
 		h.Kill() // once more does nothing
 	}

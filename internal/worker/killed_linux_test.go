@@ -54,9 +54,8 @@ print(os.getpid())
 
 // A helper that listens to nobody ends with a killed server all the same.
 func TestHelperOfAKilledServer(t *testing.T) {
-	if found := killServer(t, "", "WORKER_TEST_HELPER=1", "WORKER_TEST_NO_GUARD=1"); len(found) != 2 {
-		t.Errorf("the server had the children %v, not a worker and a helper", found)
-	}
+	found := killServer(t, "", "WORKER_TEST_HELPER=1", "WORKER_TEST_NO_GUARD=1")
+	expect(t, len(found) == 2, "the server had the children %v, not a worker and a helper", found)
 }
 
 // killServer waits until a server that has run the code is dead, with everybody it has
@@ -72,9 +71,7 @@ func killServer(t *testing.T, code string, env ...string) (all []int) {
 	must(t, cmd.Start())
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		pid, err := strconv.Atoi(strings.TrimSpace(lines.Text()))
-		if err != nil {
-			t.Fatalf("the server says %q", lines.Text())
-		}
+		insist(t, err == nil, "the server says %q", lines.Text())
 		all = append(all, pid)
 	}
 	if _ = cmd.Wait(); len(all) == 0 {

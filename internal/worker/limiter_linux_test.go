@@ -42,9 +42,7 @@ func breaks(t testing.TB, w *worker, code string) string {
 	sink := workertest.NewRecorder()
 	outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
 	var crash *sessions.CrashError
-	if !errors.As(err, &crash) {
-		t.Fatalf("it ended as %+v, %v\n%s", outcome.Exception, err, sink.All())
-	}
+	insist(t, errors.As(err, &crash), "it ended as %+v, %v\n%s", outcome.Exception, err, sink.All())
 	return crash.Reason
 }
 
@@ -61,9 +59,7 @@ func TestMemoryLimitIsAMemoryError(t *testing.T) {
 	// Grown step by step, it ends like that too, and the session goes on.
 	for _, code := range []string{grab + "grab(2000)", "n = 0\nwhile True:\n    grab(10); n += 1"} {
 		outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
-		if err != nil || outcome.Exception == nil || outcome.Exception.Type != "MemoryError" {
-			t.Errorf("%+v, %v", outcome.Exception, err)
-		}
+		expect(t, err == nil && outcome.Exception != nil && outcome.Exception.Type == "MemoryError", "%+v, %v", outcome.Exception, err)
 	}
 	expectPrinted(t, w, "print(n > 20); held.clear()", "True\n")
 }
@@ -96,18 +92,15 @@ for _ in range(4):
         time.sleep(1000)
 time.sleep(1000)
 `)
-	if !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") || !strings.HasSuffix(reason, " used)") {
-		t.Error(reason)
-	}
+	expect(t, strings.HasPrefix(reason, "memory limit of 300 MiB reached (") && strings.HasSuffix(reason, " used)"), "%v", reason)
 }
 
 // What a fork shares with its parent counts once, and what a copy shares too.
 func TestSharedMemoryCountsOnce(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 400 << 20}))
 	workertest.Run(t, w, grab+"grab(250)")
-	if _, err := w.Fork(context.Background(), sessions.ToStandBy); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Fork(context.Background(), sessions.ToStandBy)
+	insist(t, err == nil, "%v", err)
 	outcome, sink := workertest.Run(t, w, `
 import os, time
 children = [os.fork() for _ in range(1)]
@@ -119,9 +112,7 @@ time.sleep(1)
 print(len(children))
 for pid in children: os.kill(pid, 9)
 `)
-	if !outcome.OK || sink.All() != "5\n" {
-		t.Errorf("%+v %q", outcome, sink.All())
-	}
+	expect(t, outcome.OK && sink.All() == "5\n", "%+v %q", outcome, sink.All())
 }
 
 // A child that has its parent's memory, as between vfork and exec, has none of its own.
@@ -142,9 +133,7 @@ time.sleep(1)
 os.kill(child, 9)
 print(child > 0)
 `)
-	if !outcome.OK || sink.All() != "True\n" {
-		t.Errorf("%+v %q", outcome, sink.All())
-	}
+	expect(t, outcome.OK && sink.All() == "True\n", "%+v %q", outcome, sink.All())
 }
 
 // Who has come beyond the limit before a MemoryError may start programs all the same.
@@ -155,9 +144,7 @@ grab(200)
 import subprocess
 print(subprocess.run(["sleep", "1"]).returncode)
 `)
-	if !outcome.OK || sink.All() != "0\n" {
-		t.Errorf("%+v %q", outcome, sink.All())
-	}
+	expect(t, outcome.OK && sink.All() == "0\n", "%+v %q", outcome, sink.All())
 }
 
 func TestUnderstudyTakesOverAfterABreach(t *testing.T) {
@@ -185,9 +172,8 @@ func TestProcessLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, limited(t, sandbox.Limits{Processes: 20}))
-			if reason := breaks(t, w, code); !strings.HasPrefix(reason, "process limit of 20 reached") {
-				t.Error(reason)
-			}
+			reason := breaks(t, w, code)
+			expect(t, strings.HasPrefix(reason, "process limit of 20 reached"), "%v", reason)
 		})
 	}
 }
@@ -212,9 +198,8 @@ func TestDiskLimit(t *testing.T) {
 	dir := t.TempDir()
 	w := inDirectory(t, s, dir)
 	reason := breaks(t, w, manyFiles+"write(1000)")
-	if want := "disk limit of 20 MiB (--disk-limit) reached: "; !strings.HasPrefix(reason, want) {
-		t.Error(reason)
-	}
+	want := "disk limit of 20 MiB (--disk-limit) reached: "
+	expect(t, strings.HasPrefix(reason, want), "%v", reason)
 	next := inDirectory(t, s, dir)
 	expectPrinted(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir()) > 10)", "True\n")
 	if reason := breaks(t, next, manyFiles+"write(1000)"); !strings.Contains(reason, "disk limit") {
@@ -229,9 +214,7 @@ func TestWorkersBeginWithTheirLimitsWhereverTheyComeFrom(t *testing.T) {
 	} {
 		w := start(t, s)
 		_, sink := workertest.Run(t, w, "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))")
-		if sink.All() != "(77, 77)\n" {
-			t.Errorf("%s: %q", name, sink.All())
-		}
+		expect(t, sink.All() == "(77, 77)\n", "%s: %q", name, sink.All())
 	}
 }
 
@@ -280,9 +263,7 @@ func TestMachineGuard(t *testing.T) {
 	mu.Unlock()
 	ended.Wait()
 	for _, reason := range reasons {
-		if !strings.HasPrefix(reason, "the machine's memory is nearly used up, and of all that run this interpreter used the most (") {
-			t.Error(reason)
-		}
+		expect(t, strings.HasPrefix(reason, "the machine's memory is nearly used up, and of all that run this interpreter used the most ("), "%v", reason)
 	}
 	<-ready
 	expectPrinted(t, idler, "print(len(held))", "1\n")
@@ -305,9 +286,8 @@ fds = [hold(80)]
 shared = mmap.mmap(fds[0], 0)
 sum(shared[::4096])
 for _ in range(10): time.sleep(0.1)`) // mapped it counts once
-	if reason := breaks(t, w, "for _ in range(4): fds.append(hold(80))\ntime.sleep(1000)"); !strings.HasPrefix(reason, "memory limit of 100 MiB reached") {
-		t.Error(reason)
-	}
+	reason := breaks(t, w, "for _ in range(4): fds.append(hold(80))\ntime.sleep(1000)")
+	expect(t, strings.HasPrefix(reason, "memory limit of 100 MiB reached"), "%v", reason)
 }
 
 // When the machine's memory is short, whoever has it in such files goes before those
@@ -326,9 +306,8 @@ func TestGuardSeesFilesInMemory(t *testing.T) {
 	workertest.Run(t, w, hold+"fd = hold(150)")
 	var rest sync.WaitGroup
 	rest.Go(func() {
-		if outcome, _ := workertest.Run(t, other, "import time; time.sleep(2)"); !outcome.OK {
-			t.Errorf("the other one: %+v", outcome)
-		}
+		outcome, _ := workertest.Run(t, other, "import time; time.sleep(2)")
+		expect(t, outcome.OK, "the other one: %+v", outcome)
 	})
 	eventually(t, "the other one runs", other.Busy)
 	rest.Go(func() {
@@ -337,9 +316,8 @@ func TestGuardSeesFilesInMemory(t *testing.T) {
 		}
 		holder.Store(w)
 	})
-	if reason := breaks(t, w, "time.sleep(1000)"); !strings.HasPrefix(reason, "the machine's memory is nearly used up") {
-		t.Error(reason)
-	}
+	reason := breaks(t, w, "time.sleep(1000)")
+	expect(t, strings.HasPrefix(reason, "the machine's memory is nearly used up"), "%v", reason)
 	rest.Wait()
 }
 

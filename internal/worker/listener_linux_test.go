@@ -29,9 +29,8 @@ func TestListenersLiveAsLongAsTheirNetwork(t *testing.T) {
 		o.InitCode = "import socket; socket.create_connection(('127.0.0.1', 3128), 30).close()"
 	})
 	w := workertest.Start(t, walled{z, wall, t})
-	if said := w.Info().InitError; said != "" {
-		t.Error(said)
-	}
+	said := w.Info().InitError
+	expect(t, said == "", "%v", said)
 	listener := <-listeners
 	copied := func(purpose sessions.Purpose) sessions.Understudy {
 		u, err := w.Fork(context.Background(), purpose)
@@ -43,15 +42,11 @@ func TestListenersLiveAsLongAsTheirNetwork(t *testing.T) {
 	w.Kill()
 	follower := woken(t, standby, os.TempDir())
 	for _, gone := range []sessions.Worker{w, follower} {
-		check(t, gone.Close(context.Background()))
+		fine(t, gone.Close(context.Background()))
 	}
 	branch := woken(t, aside, os.TempDir())
-	if !isOpen(t, listener) {
-		t.Error("a branch has lost its way out")
-	}
+	expect(t, isOpen(t, listener), "a branch has lost its way out")
 	workertest.Run(t, branch, "socket.create_connection(('127.0.0.1', 3128), 30).close()")
-	check(t, branch.Close(context.Background()))
-	if isOpen(t, listener) {
-		t.Error("the listener outlives its network")
-	}
+	fine(t, branch.Close(context.Background()))
+	expect(t, !isOpen(t, listener), "the listener outlives its network")
 }

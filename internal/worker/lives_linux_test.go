@@ -35,15 +35,11 @@ func mustServe(t testing.TB, w sessions.Worker, before string) {
 	expectPrinted(t, w, "print(x)", before)
 	u := copyOf(t, w)
 	crash, _ := workertest.RunToDeath(t, w, "x = None; import os; os.kill(os.getpid(), 11)")
-	if crash.Signal != "SIGSEGV" {
-		t.Errorf("the end was told as %+v", crash)
-	}
+	expect(t, crash.Signal == "SIGSEGV", "the end was told as %+v", crash)
 	w = wake(t, w, u)
 	expectPrinted(t, w, "print(x)", before)
 	crash, _ = workertest.RunToDeath(t, w, "import os; os._exit(9)")
-	if crash.ExitCode != 9 {
-		t.Errorf("the end was told as %+v", crash)
-	}
+	expect(t, crash.ExitCode == 9, "the end was told as %+v", crash)
 }
 
 // Whichever of the forkers dies, or all of them, sessions live on, and so do
@@ -130,9 +126,8 @@ func TestUnderstudyDiesOrStops(t *testing.T) {
 	kill(t, stopped.(*understudy).process.pid, unix.SIGSTOP)
 	<-dead.Exited()
 	w.Kill()
-	if _, err := dead.Wake(context.Background(), sessions.Spec{}); err == nil {
-		t.Error("a dead copy woke")
-	}
+	_, err := dead.Wake(context.Background(), sessions.Spec{})
+	expect(t, err != nil, "a dead copy woke")
 	mustServe(t, wake(t, w, stopped), "1\n")
 }
 
@@ -144,9 +139,8 @@ func TestStoppedWorkerIsKilled(t *testing.T) {
 	_, ended := workertest.Begin(t, w, "x = 2; import os, signal; print('stopping', flush=True); os.kill(os.getpid(), signal.SIGSTOP)")
 	w.Kill()
 	var crash *sessions.CrashError
-	if end := <-ended; !errors.As(end.Err, &crash) {
-		t.Errorf("got %v", end.Err)
-	}
+	end := <-ended
+	expect(t, errors.As(end.Err, &crash), "got %v", end.Err)
 	mustServe(t, wake(t, w, u), "1\n")
 }
 
@@ -178,9 +172,8 @@ func TestServerWithoutDescriptors(t *testing.T) {
 	z := testZygote(t)
 	w := started(t, z, "x = 1")
 	free := exhaustDescriptors(t)
-	if _, err := z.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir()}); err == nil || !strings.Contains(err.Error(), "files open, and keeps 64 for what runs already") {
-		t.Errorf("the start: %v", err)
-	}
+	_, err := z.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir()})
+	expect(t, err != nil && strings.Contains(err.Error(), "files open, and keeps 64 for what runs already"), "the start: %v", err)
 	mustNotFork(t, w, "")
 	expectPrinted(t, w, "print(x)", "1\n")
 	free()
@@ -215,7 +208,7 @@ func exhaustDescriptors(t testing.TB) (free func()) {
 		for _, fd := range all {
 			_ = unix.Close(fd)
 		}
-		check(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+		fine(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	}
 }
 
@@ -259,9 +252,8 @@ func TestForkersThatMayNotFork(t *testing.T) {
 	old := started(t, z, "x = 1")
 	release := forbidForks(t, z.forkerNow("root").process.pid, z.forkerNow("zygote").process.pid)
 	w := started(t, z, "x = 2")
-	if parent := parentOf(t, w.Info().PID); parent != os.Getpid() {
-		t.Errorf("the parent is %d, not the server", parent)
-	}
+	parent := parentOf(t, w.Info().PID)
+	expect(t, parent == os.Getpid(), "the parent is %d, not the server", parent)
 	mustServe(t, w, "2\n")
 	release()
 	mustServe(t, old, "1\n")
@@ -317,13 +309,11 @@ func TestUnderstudyDiesAsItWakes(t *testing.T) {
 		kill(t, u.(*understudy).process.pid, unix.SIGKILL)
 		for at := time.Now(); time.Since(at) < time.Duration(i)*50*time.Microsecond; { // all moments of its end
 		}
-		if _, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test"}); err == nil {
-			t.Fatal("a dead copy woke")
-		}
-		check(t, w.Close(context.Background()))
-		if root := w.(*worker).line.kin.Root.PID; root <= 1 {
-			t.Errorf("the kin of process %d would be killed", root)
-		}
+		_, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test"})
+		insist(t, err != nil, "a dead copy woke")
+		fine(t, w.Close(context.Background()))
+		root := w.(*worker).line.kin.Root.PID
+		expect(t, root > 1, "the kin of process %d would be killed", root)
 	}
 }
 
@@ -340,7 +330,7 @@ func TestCopyThatLiesAboutItself(t *testing.T) {
 		"copies._hello = [(b'%%10d' %% %d).join(copies._hello)]", stranger.Process.Pid))
 	mustNotFork(t, w, "none of its copies")
 	expectPrinted(t, w, "print(x)", "1\n")
-	check(t, w.Close(context.Background()))
+	fine(t, w.Close(context.Background()))
 	mustLive(t, stranger.Process.Pid)
 }
 

@@ -10,9 +10,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"understudy/internal/check"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // miniServer plays a server that is going to be killed; on Linux only.
 var miniServer func() int
@@ -60,14 +63,7 @@ func start(t testing.TB, s *Spawner) *worker {
 	return w.(*worker)
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func check(t testing.TB, err error) {
+func fine(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Error(err)
@@ -76,16 +72,15 @@ func check(t testing.TB, err error) {
 
 // closeLater closes a worker, or what starts workers, with the test.
 func closeLater(t testing.TB, c interface{ Close(context.Context) error }) {
-	t.Cleanup(func() { check(t, c.Close(context.Background())) })
+	t.Cleanup(func() { fine(t, c.Close(context.Background())) })
 }
 
 // expectPrinted fails unless code prints this.
 func expectPrinted(t testing.TB, w sessions.Worker, code, want string) {
 	t.Helper()
 	_, sink := workertest.Run(t, w, code)
-	if got := sink.All(); got != want {
-		t.Errorf("%s printed %.200q, want %.200q", code, got, want)
-	}
+	got := sink.All()
+	expect(t, got == want, "%s printed %.200q, want %.200q", code, got, want)
 }
 
 // eventually waits for something that other processes do; a test that waits in

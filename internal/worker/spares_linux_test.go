@@ -55,14 +55,11 @@ func TestSparesAreTakenAndReplaced(t *testing.T) {
 	for range 3 * testSpares {
 		spares := z.awaitSpares(t)
 		w := started(t, z, "x = 1")
-		if w.Info().PID != spares[0] {
-			t.Errorf("the worker is process %d; the spares were %v", w.Info().PID, spares)
-		}
+		expect(t, w.Info().PID == spares[0], "the worker is process %d; the spares were %v", w.Info().PID, spares)
 		mustServe(t, w, "1\n")
 	}
-	if now := z.awaitSpares(t); len(now) != testSpares {
-		t.Errorf("%d spares", len(now))
-	}
+	now := z.awaitSpares(t)
+	expect(t, len(now) == testSpares, "%d spares", len(now))
 }
 
 func TestZygoteWithSpares(t *testing.T) {
@@ -84,9 +81,7 @@ print(random.random(), process.current_process().authkey.hex(), sep="\n")
 print(os.environ["UNDERSTUDY_INTERPRETER"])
 print(sorted(os.readlink(f"/proc/self/fd/{fd}") for fd in (1, 2)))`)
 		for _, line := range strings.Split(strings.TrimSpace(sink.All()), "\n") {
-			if seen[line] {
-				t.Errorf("two sessions have %s", line)
-			}
+			expect(t, !seen[line], "two sessions have %s", line)
 			seen[line] = true
 		}
 		_, sink = workertest.Run(t, w, lostChildren)
@@ -153,9 +148,8 @@ func TestReapedSpareIsNotTaken(t *testing.T) {
 		sp := s.oldest()
 		kill(t, sp.process.pid, unix.SIGKILL)
 		eventually(t, "it has ended", sp.process.hasExited)
-		if w := s.engage(sp, proc.Mark{}); w != nil {
-			t.Errorf("process %d is a worker", sp.process.pid)
-		}
+		w := s.engage(sp, proc.Mark{})
+		expect(t, w == nil, "process %d is a worker", sp.process.pid)
 		s.dismiss(sp)
 	}
 }
@@ -237,9 +231,8 @@ func TestSparesEndWithTheServer(t *testing.T) {
 	if left := append(z.registry.All(proc.Worker), z.registry.All(proc.Forker)...); len(left) != 0 {
 		t.Errorf("processes are still known: %v", left)
 	}
-	if now := openDescriptors(t); now >= descriptors {
-		t.Errorf("%d descriptors before the end, %d after", descriptors, now)
-	}
+	now := openDescriptors(t)
+	expect(t, now < descriptors, "%d descriptors before the end, %d after", descriptors, now)
 }
 
 // A zygote that may not fork has no spares replaced, and a start is spawned when
@@ -251,9 +244,8 @@ func TestSparesThatCanNotBeReplaced(t *testing.T) {
 	for range testSpares + 1 {
 		workertest.Run(t, workertest.Start(t, z), "pass")
 	}
-	if left := z.forkers.spares.count(); left != 0 {
-		t.Errorf("%d spares", left)
-	}
+	left := z.forkers.spares.count()
+	expect(t, left == 0, "%d spares", left)
 }
 
 // walledAtHome works in the home, as sessions of a server do.
@@ -297,9 +289,8 @@ func TestSparesBehindTheWall(t *testing.T) {
 		w := workertest.Start(t, starter)
 		code := fmt.Sprintf("import os, tempfile\nopen('mine', 'w').write('here'); tempfile.TemporaryFile()\nprint(open(%q).read(), *os.listdir())", filepath.Join(data, "text"))
 		_, sink := workertest.Run(t, w, code)
-		if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != want {
-			t.Errorf("got %q, want %q; %s", got, want, sink.Text(sessions.Stderr))
-		}
+		got := strings.TrimSpace(sink.Text(sessions.Stdout))
+		expect(t, got == want, "got %q, want %q; %s", got, want, sink.Text(sessions.Stderr))
 		return w.Info().PID
 	}
 	for range testSpares + 1 {

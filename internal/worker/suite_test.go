@@ -44,8 +44,7 @@ func TestCancelledRunDoesNotStart(t *testing.T) {
 	w := start(t, fakeSpawner(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := w.Run(ctx, sessions.Request{Execution: 1, Code: "print(1)"}, workertest.NewRecorder()); err != context.Canceled {
-		t.Errorf("got %v", err)
-	}
+	_, err := w.Run(ctx, sessions.Request{Execution: 1, Code: "print(1)"}, workertest.NewRecorder())
+	expect(t, err == context.Canceled, "got %v", err)
 	expectPrinted(t, w, "print(2)", "2\n")
 }

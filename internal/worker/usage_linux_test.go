@@ -11,14 +11,11 @@ import (
 func TestUsage(t *testing.T) {
 	w := workertest.Start(t, testZygote(t))
 	before := w.Resident()
-	if before < 1<<20 {
-		t.Errorf("%d bytes", before)
-	}
+	expect(t, before >= 1<<20, "%d bytes", before)
 	const size = 64 << 20
 	workertest.Run(t, w, fmt.Sprintf("x = b'x' * %d", size))
-	if grown := w.Resident() - before; grown < size || grown > 2*size {
-		t.Errorf("it grew by %d bytes", grown)
-	}
+	grown := w.Resident() - before
+	expect(t, grown >= size && grown <= 2*size, "it grew by %d bytes", grown)
 	if usage, err := w.Usage(); err != nil || usage.Memory < size || usage.Private < size {
 		t.Errorf("%+v, %v", usage, err)
 	}
@@ -26,7 +23,6 @@ func TestUsage(t *testing.T) {
 	if _, err := w.Usage(); err == nil {
 		t.Error("a dead worker uses something")
 	}
-	if after := w.Resident(); after != 0 {
-		t.Errorf("%d bytes of a process that has ended", after)
-	}
+	after := w.Resident()
+	expect(t, after == 0, "%d bytes of a process that has ended", after)
 }

@@ -72,9 +72,7 @@ func (s *Spawner) forkerNow(name string) *forker {
 func parentOf(t testing.TB, pid int) int {
 	t.Helper()
 	p, ok := proc.Read(pid)
-	if !ok {
-		t.Fatalf("there is no process %d", pid)
-	}
+	insist(t, ok, "there is no process %d", pid)
 	return p.Parent
 }
 
@@ -87,15 +85,11 @@ func TestZygoteForksFromWhatThereIs(t *testing.T) {
 	z := coldZygote(t, func(o *Options) { o.Preload = []string{"slow"} })
 	z.forkers.patience = time.Minute // a busy machine may take longer than it has
 	w := workertest.Start(t, z)
-	if z.forkerNow("zygote") != nil {
-		t.Fatal("a zygote is warm that can't be")
-	}
-	if parent, root := parentOf(t, w.Info().PID), z.forkerNow("root"); root == nil || parent != root.process.pid {
-		t.Errorf("the parent is %d, not the root", parent)
-	}
-	if origin := w.Info().Origin; origin != "root" {
-		t.Errorf("it says that it was made from %q", origin)
-	}
+	insist(t, z.forkerNow("zygote") == nil, "a zygote is warm that can't be")
+	parent, root := parentOf(t, w.Info().PID), z.forkerNow("root")
+	expect(t, root != nil && parent == root.process.pid, "the parent is %d, not the root", parent)
+	origin := w.Info().Origin
+	expect(t, origin == "root", "it says that it was made from %q", origin)
 }
 
 // copyOf copies a worker to stand by.
@@ -112,9 +106,8 @@ func mustNotFork(t testing.TB, w sessions.Worker, reason string) {
 	t.Helper()
 	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
 		var refused *sessions.ForkError
-		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, reason) {
-			t.Errorf("the fork: %v", err)
-		}
+		_, err := w.Fork(context.Background(), purpose)
+		expect(t, errors.As(err, &refused) && strings.Contains(refused.Reason, reason), "the fork: %v", err)
 	}
 }
 
@@ -123,7 +116,7 @@ func wake(t testing.TB, dead sessions.Worker, u sessions.Understudy) sessions.Wo
 	t.Helper()
 	w, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()})
 	must(t, err)
-	check(t, dead.Close(context.Background()))
+	fine(t, dead.Close(context.Background()))
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
 	return w
 }
@@ -145,9 +138,8 @@ func TestUnderstudyTakesOver(t *testing.T) {
 			for range 3 {
 				u := copyOf(t, w)
 				_, sink := workertest.RunToDeath(t, w, "x.append(2); print('before')\n"+death)
-				if got := sink.Text(sessions.Stdout); got != "before\n" {
-					t.Errorf("stdout is %q", got)
-				}
+				got := sink.Text(sessions.Stdout)
+				expect(t, got == "before\n", "stdout is %q", got)
 				w = wake(t, w, u)
 				expectPrinted(t, w, "print(x)", "[1]\n")
 			}
@@ -186,9 +178,8 @@ func TestUnderstudyIsDismissed(t *testing.T) {
 	copies[0].Dismiss()
 	<-copies[0].Exited()
 	mustLive(t, copies[1].(*understudy).process.pid)
-	if _, err := copies[0].Wake(context.Background(), sessions.Spec{}); !errors.Is(err, errOver) {
-		t.Errorf("got %v", err)
-	}
+	_, err := copies[0].Wake(context.Background(), sessions.Spec{})
+	expect(t, errors.Is(err, errOver), "got %v", err)
 	copies[1].Dismiss()
 	stopped := copies[2].(*understudy).process.pid
 	must(t, unix.Kill(stopped, unix.SIGSTOP))
@@ -220,9 +211,8 @@ func TestBranch(t *testing.T) {
 	c := branchOf(t, b, t.TempDir())
 	_, sink = workertest.Run(t, b, oneChild)
 	own := pids(t, sink)[0]
-	if root := z.forkerNow("root").process.pid; parentOf(t, b.Info().PID) != root || parentOf(t, c.Info().PID) != root {
-		t.Error("a branch is not the root's child")
-	}
+	root := z.forkerNow("root").process.pid
+	expect(t, parentOf(t, b.Info().PID) == root && parentOf(t, c.Info().PID) == root, "a branch is not the root's child")
 	w.Kill()
 	mustBeGone(t, child)
 	mustLive(t, own)
@@ -231,9 +221,7 @@ func TestBranch(t *testing.T) {
 	mustBeGone(t, own)
 	expectPrinted(t, c, "print(x)", "[1, 2]\n")
 	crash, _ := workertest.RunToDeath(t, c, "import os; os.abort()")
-	if crash.Signal != "SIGABRT" {
-		t.Errorf("a branch's end is told as %+v", crash)
-	}
+	expect(t, crash.Signal == "SIGABRT", "a branch's end is told as %+v", crash)
 }
 
 // What can't be copied says why, and lives on.
@@ -241,9 +229,7 @@ func TestForkIsRefused(t *testing.T) {
 	z := testZygote(t)
 	w := workertest.Start(t, z)
 	outcome, _ := workertest.Run(t, w, "import threading; stop = threading.Event()\nthread = threading.Thread(target=stop.wait, name='waiter'); thread.start()")
-	if !strings.Contains(outcome.Obstacle, "waiter") {
-		t.Errorf("the obstacle is %q", outcome.Obstacle)
-	}
+	expect(t, strings.Contains(outcome.Obstacle, "waiter"), "the obstacle is %q", outcome.Obstacle)
 	mustNotFork(t, w, "waiter")
 	if outcome, _ := workertest.Run(t, w, "stop.set(); thread.join()"); outcome.Obstacle != "" {
 		t.Errorf("the obstacle is %q", outcome.Obstacle)
@@ -300,9 +286,8 @@ func TestManyCopiesLeaveNothing(t *testing.T) {
 		mine, _ := proc.ChildrenOf(root)
 		return len(mine) == 2 && slices.Contains(mine, w.Info().PID) // and the zygote
 	})
-	if workers, forkers := z.registry.All(proc.Worker), z.registry.All(proc.Forker); len(workers) != 1 || len(forkers) != 2 {
-		t.Errorf("known are the workers %v and the forkers %v", workers, forkers)
-	}
+	workers, forkers := z.registry.All(proc.Worker), z.registry.All(proc.Forker)
+	expect(t, len(workers) == 1 && len(forkers) == 2, "known are the workers %v and the forkers %v", workers, forkers)
 }
 
 // Who is in our session has our terminal, whatever rights there are to its device.
