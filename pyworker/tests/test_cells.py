@@ -3,6 +3,7 @@
 import unittest
 
 from pyworker.cells import Compiler
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 
 
@@ -52,12 +53,8 @@ class Echo(WorkerCase):
 
 
 class Artists(WorkerCase):
+    @needs("matplotlib")
     def test_what_matplotlib_draws_is_not_echoed(self):
-        try:
-            import matplotlib
-        except ImportError:
-            self.skipTest("matplotlib is not installed")
-        del matplotlib
         answer = self.start().run(
             "import matplotlib; matplotlib.use('Agg')\n"
             "import matplotlib.pyplot as plt\nimport numpy as np\n"

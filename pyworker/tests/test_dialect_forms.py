@@ -1,11 +1,11 @@
 """The notebook's dialect: its forms, repairs, errors, and what a session remembers."""
 
-import importlib.util
 import os
 import tempfile
 import unittest
 
 from pyworker.shell import transform
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 
 FORMS = (  # cells, and what the last one prints; most are in internal/e2e/testdata
@@ -41,12 +41,7 @@ PLAIN = (
 )
 
 
-def has_ipython():
-    """Says whether the Python of the tests has IPython."""
-    return importlib.util.find_spec("IPython") is not None
-
-
-@unittest.skipUnless(has_ipython(), "IPython is not installed")
+@needs("IPython")
 class Forms(WorkerCase):
     def test_forms(self):
         for cells, said in FORMS:

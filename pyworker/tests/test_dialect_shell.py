@@ -4,7 +4,7 @@ import unittest
 import unittest.mock
 
 from pyworker.shell import expand
-from pyworker.tests.test_dialect_forms import has_ipython
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 
 NAMES = {"x": 5, "name": "a b", "out": "build", "d": {"k": 1}}
@@ -56,7 +56,7 @@ ALLOWED = (
 
 
 class Expand(unittest.TestCase):
-    @unittest.skipUnless(has_ipython(), "IPython is not installed")
+    @needs("IPython")
     def test_values(self):
         for line, expected in EXPANDED:
             with self.subTest(line):
@@ -82,7 +82,7 @@ class Expand(unittest.TestCase):
                 self.assertEqual(name, expand.pythons(script, NAMES))
 
 
-@unittest.skipUnless(has_ipython(), "IPython is not installed")
+@needs("IPython")
 class Lines(WorkerCase):
     def test_what_is_refused_does_not_run(self):
         worker = self.start()

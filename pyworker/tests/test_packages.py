@@ -9,16 +9,10 @@ import unittest.mock
 
 from pyworker.shell import missing
 from pyworker.tests import wheels
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 
 TINY = "value = {0}\ndef show():\n    print('tiny', value)\n"
-
-
-def has_pip():
-    """Says whether the Python of the tests has pip."""
-    import importlib.util
-
-    return importlib.util.find_spec("pip") is not None
 
 
 class PackagesCase(WorkerCase):
@@ -64,7 +58,7 @@ class AboutNetwork(unittest.TestCase):
             self.assertEqual(bool(needed), "ask the user" in note)
 
 
-@unittest.skipUnless(has_pip(), "no pip")
+@needs("pip")
 class Installing(PackagesCase):
     def test_a_wheel_and_another_version(self):
         worker, other = self.session(), self.session()  # as a branch that lives already
@@ -129,7 +123,8 @@ class Installing(PackagesCase):
         self.assertIn("has no place", self.install(worker, "x").exception["traceback"])
 
 
-@unittest.skipUnless(has_pip() and sys.platform == "linux", "no pip, or no wall")
+@needs("pip")
+@unittest.skipUnless(sys.platform == "linux", "no wall")
 class Magics(PackagesCase):
     """%pip where the interpreter's own environment can't be written to."""
 

@@ -3,6 +3,7 @@
 import os
 import pathlib
 
+from pyworker.tests.libraries import needs
 from pyworker.tests.plugins import DOUBLE, EXAMPLES, PluginCase
 from pyworker.tests.worker import ROOT
 
@@ -147,11 +148,8 @@ class Authors(PluginCase):
                 error = self.failing(worker, f"detect_anomalies({call})")
                 self.assertEqual(kind, error["type"])
 
+    @needs("pandas")
     def test_detect_anomalies_keeps_a_frame_as_it_is(self):
-        try:
-            import pandas  # noqa: F401
-        except ImportError:
-            self.skipTest("pandas is not installed")
         worker = self.with_plugins(self.example("detect_anomalies"))
         worker.run(
             "import pandas\nx = pandas.array([1] * 30 + [9, None], 'Int64')\n"

@@ -3,6 +3,7 @@
 import os
 import pathlib
 
+from pyworker.tests.libraries import needs
 from pyworker.tests.plugins import COUNTER, DOUBLE, HEAD, PluginCase
 
 
@@ -159,6 +160,7 @@ class Calls(PluginCase):
         shown = self.failing(worker, "fail('{')")["traceback"].splitlines()
         self.assertEqual(lines[1:], shown[1 - len(lines) :])
 
+    @needs("matplotlib")
     def test_figures_and_code_file(self):
         source = """
             @plugin
@@ -166,10 +168,6 @@ class Calls(PluginCase):
                 import matplotlib.pyplot as plt
                 plt.plot([1, 2])
             """
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError:
-            self.skipTest("matplotlib is not installed")
         worker = self.with_plugins(self.plugin("draw", source))
         answer = worker.call("draw")
         self.assertEqual(1, len(answer.figures), answer.done)

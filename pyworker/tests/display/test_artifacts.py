@@ -6,7 +6,8 @@ import tempfile
 import types
 
 from pyworker.display import artifacts, publisher
-from pyworker.tests.display.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size
+from pyworker.tests.libraries import needs
 
 
 class ArtifactTest(Kept):
@@ -313,8 +314,7 @@ artifact(fig, 'line')
         self.assertEqual(("a.jpg", "image/jpeg"), (header["name"], header["mime_type"]))
         self.assertEqual(b"\xff\xd8\xff", image[:3], "JPEG stays what it is")
 
-    @needs("PIL")
-    @needs("numpy")
+    @needs("PIL", "numpy")
     def test_arrays(self):
         header, image = self.one("import numpy as np\nartifact(np.zeros((20, 30, 3), 'uint8'))")
         self.assertEqual("image", header["kind"])
@@ -364,8 +364,7 @@ fig
         header, _ = self.one("artifact(fig, 'named')\nfig")
         self.assertEqual("named.html", header["name"])
 
-    @needs("plotly")
-    @needs("numpy")
+    @needs("plotly", "numpy")
     def test_large_figures_of_plotly(self):
         answer = self.worker.run("""
 import numpy, plotly.graph_objects as go

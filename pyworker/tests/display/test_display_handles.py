@@ -1,6 +1,7 @@
 """Displays that are updated and cleared, and the values that are remembered."""
 
-from pyworker.tests.display.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size
+from pyworker.tests.libraries import needs
 
 
 def mark(words):

@@ -3,7 +3,8 @@
 import unittest
 
 from pyworker.display import hypertext
-from pyworker.tests.display.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size
+from pyworker.tests.libraries import needs
 
 _SHOWN = """
 def shown(said='<shown>', **methods):
@@ -71,8 +72,7 @@ class EchoTest(Kept):
         self.worker.run("pd.set_option('display.width', 60)")
         self.assertIn("\\", self.echoes("pd.DataFrame({f'column_{n}': [n] for n in range(13)})"))
 
-    @needs("jinja2")
-    @needs("pandas")
+    @needs("jinja2", "pandas")
     def test_styled_tables(self):
         answer = self.worker.run("import pandas as pd\npd.DataFrame({'a': [1.5]}).style.hide()")
         self.assertEqual("| a\n| 1.500000\n", answer.stdout)

@@ -7,7 +7,6 @@ import datetime
 import decimal
 import enum
 import fractions
-import importlib.util
 import pathlib
 import time
 import types
@@ -15,15 +14,7 @@ import unittest
 
 from pyworker.display import variables
 from pyworker.display.describe import brief_repr
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
-try:
-    import pandas
-except ImportError:
-    pandas = None
+from pyworker.tests.libraries import needs, numpy, pandas
 
 
 class Hostile(dict):
@@ -107,7 +98,7 @@ class Changes(unittest.TestCase):
             del self.names["x"]
             self.assertEqual({"changed": ["x"]}, self.change(x=Plain()))
 
-    @unittest.skipIf(numpy is None, "numpy is not installed")
+    @needs("numpy")
     def test_arrays(self):
         values = {
             "a": numpy.zeros(10),
@@ -127,7 +118,7 @@ class Changes(unittest.TestCase):
         values["f"]["n"][1] = 5
         self.assertEqual({"changed": list("abcdef")}, self.change())
 
-    @unittest.skipIf(pandas is None, "pandas is not installed")
+    @needs("numpy", "pandas")
     def test_frames(self):
         frame = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
         series = pandas.Series([1, 2])
@@ -150,7 +141,7 @@ class Changes(unittest.TestCase):
         self.assertEqual("x00999", found["added"][-1])
         self.assertEqual({"added": 2000}, found["more"])
 
-    @unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not installed")
+    @needs("numpy")
     def test_structured_arrays(self):
         import numpy as np
 
@@ -185,7 +176,7 @@ class Descriptions(unittest.TestCase):
         names = {"z": 1, "a": "text", "short": [1], "long": [0] * 99, "s": "x" * 9999, "d": day}
         self.assertEqual(["s", "long", "short", "a", "d", "z"], self.order(names))
 
-    @unittest.skipIf(pandas is None, "pandas is not installed")
+    @needs("numpy", "pandas")
     def test_data_comes_first(self):
         names = {
             "n": numpy.float64(1),
@@ -252,7 +243,7 @@ class Descriptions(unittest.TestCase):
             self.assertTrue(450 < len(text) <= 500)
             self.assertTrue(text.endswith("…"))
 
-    @unittest.skipIf(pandas is None, "pandas is not installed")
+    @needs("numpy", "pandas")
     def test_libraries(self):
         found = self.describe(
             a=numpy.zeros((2, 3)),

@@ -43,15 +43,6 @@ def parent_of(pid):
         return None
 
 
-def has_numpy():
-    """Says whether numpy can be imported here."""
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        return False
-    return True
-
-
 class Talk:
     """One end of a frames socket, without output."""
 

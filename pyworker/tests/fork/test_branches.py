@@ -89,20 +89,24 @@ class Branches(CopyCase):
         self.lead.run(
             "import atexit, tempfile, os\n"
             "folder = tempfile.TemporaryDirectory(); path = folder.name\n"
-            "at = atexit.register(print, 'from the original')"
+            "at = atexit.register(print, 'from the original')\n"
+            "import logging, logging.handlers, sys\n"
+            "held = logging.handlers.MemoryHandler(9, 99, logging.StreamHandler(sys.stdout))\n"
+            "logging.basicConfig(handlers=[held])"
         )
         path = self.lead.value("path")
         branch = self.branch(self.lead)
         branch.run(
             "at = atexit.register(print, 'from the branch')\n"
-            "own = tempfile.TemporaryDirectory(); path = own.name"
+            "own = tempfile.TemporaryDirectory(); path = own.name\n"
+            "logging.warning('logged in the branch')"
         )
         own = branch.value("path")
         branch.send({"type": "stop"})
         self.assertIsNone(branch.receive())
         wait_for_end(branch.pid)
         branch._read_pipes()
-        self.assertEqual("from the branch\n", branch._take("stdout"))
+        self.assertEqual("from the branch\nlogged in the branch\n", branch._take("stdout"))
         self.assertEqual([True, False], [os.path.exists(path), os.path.exists(own)])
         self.lead.send({"type": "stop"})
         self.assertIsNone(self.lead.receive())

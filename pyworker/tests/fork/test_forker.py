@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import time
-import unittest
 
 from pyworker import protocol
 from pyworker.tests.fork.forker import (
@@ -12,11 +11,11 @@ from pyworker.tests.fork.forker import (
     Forker,
     ForkerCase,
     Talk,
-    has_numpy,
     parent_of,
     send,
     wait_for_end,
 )
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import ANSWER_SECONDS
 
 HOLD = "import time\nprint('here', flush=True)\ntime.sleep(1000)"
@@ -185,12 +184,8 @@ class Zygotes(ForkerCase):
         self.assertEqual(["gate"], zygote.receive()["imported"])
         self.assertTrue(zygote.receive()["pid"])
 
-    @unittest.skipUnless(has_numpy(), "numpy is not installed")
+    @needs("matplotlib")
     def test_figures_of_a_preloaded_pyplot_are_captured(self):
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError:
-            self.skipTest("matplotlib is not installed")
         root = self.root()
         zygote = root.zygote(["matplotlib.pyplot"])
         self.assertEqual(["matplotlib.pyplot"], zygote.preloaded["imported"], root.printed())

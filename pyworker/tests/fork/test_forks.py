@@ -2,10 +2,10 @@
 
 import os
 import signal
-import unittest
 
 from pyworker import protocol
-from pyworker.tests.fork.forker import CopyCase, has_numpy, parent_of, wait_for_end
+from pyworker.tests.fork.forker import CopyCase, parent_of, wait_for_end
+from pyworker.tests.libraries import needs
 
 SLEEPER = "import subprocess\np = subprocess.Popen(['sleep', '1000'])\n"
 
@@ -188,7 +188,7 @@ class Waking(CopyCase):
         copy.interrupt()
         self.assertEqual("KeyboardInterrupt", copy.finish().exception["type"])
 
-    @unittest.skipUnless(has_numpy(), "numpy is not installed")
+    @needs("numpy")
     def test_numpys_numbers_continue(self):
         code = "import numpy as np\nnp.random.seed(1); r = np.random.default_rng(2)"
         self.lead.run(code)

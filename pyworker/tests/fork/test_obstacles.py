@@ -13,6 +13,7 @@ from unittest import mock
 
 from pyworker.fork import kin, native, obstacles
 from pyworker.tests.fork.forker import PATIENCE, ForkerCase
+from pyworker.tests.libraries import needs
 
 LINUX = sys.platform == "linux"
 
@@ -212,7 +213,7 @@ class InSessions(ForkerCase):
         self.assertEqual(6, self.lead.run("x = mine.submit(lambda: 6).result()", "x").result)
         self.assertEqual("", self.obstacle("mine.shutdown()"))
 
-    @unittest.skipUnless(importlib.util.find_spec("tqdm"), "tqdm is not installed")
+    @needs("tqdm")
     def test_the_monitor_of_tqdm_is_ended(self):
         self.lead.be_patient()
         code = (
@@ -229,11 +230,7 @@ class InSessions(ForkerCase):
         self.copy(self.lead)
 
 
-def _has(*names):
-    return all(importlib.util.find_spec(name) for name in names)
-
-
-@unittest.skipUnless(_has("numpy", "sklearn"), "scikit-learn is not installed")
+@needs("numpy", "sklearn")
 class NativePools(ForkerCase):
     """Libraries with threads of their own, after a copy was made."""
 
@@ -284,9 +281,8 @@ class NativePools(ForkerCase):
         spare.wake(copy)
         self.check(expected, self.result(spare))
 
+    @needs("threadpoolctl")
     def test_a_pool_that_was_told_to_use_fewer_threads(self):
-        if not _has("threadpoolctl"):
-            self.skipTest("threadpoolctl is not installed")
         lead = self.worker(self.root(environment={"OMP_WAIT_POLICY": "passive"}))
         lead.be_patient()
         self.result(lead, self.IMPORTS + self.WORK)
@@ -295,7 +291,7 @@ class NativePools(ForkerCase):
         self.check(self.result(lead), self.result(self.branch(lead)))
 
 
-@unittest.skipUnless(LINUX and _has("pandas", "pyarrow"), "pyarrow is not installed")
+@needs("pandas", "pyarrow")
 class Arrow(ForkerCase):
     """The pools of pyarrow, which pandas has imported."""
 
@@ -320,7 +316,7 @@ class Arrow(ForkerCase):
         copy.wake(lead)
         self.read(copy)
 
-    @unittest.skipUnless(_has("duckdb"), "duckdb is not installed")
+    @needs("duckdb")
     def test_other_threads_are_not_taken_for_arrows(self):
         lead = self.worker(self.root())
         lead.run(self.SAVE + self.READ)

@@ -1,9 +1,7 @@
 """What the judge of code has let pass: the worker runs that, and shows what was written."""
 
-import unittest
-
 from pyworker.policy import verify
-from pyworker.tests.test_dialect_forms import has_ipython
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 
 POLICY = {"magics": {"shell": "allow"}, "commands": ["echo"]}
@@ -16,7 +14,7 @@ for each in (get_ipython().input_transformer_manager, get_ipython()):
 """
 
 
-@unittest.skipUnless(has_ipython(), "IPython is not installed")
+@needs("IPython")
 class Judged(WorkerCase):
     def judge_and_run(self, worker, code):
         """Has code judged, and what that gives run; returns its Answer."""
