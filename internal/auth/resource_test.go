@@ -25,9 +25,7 @@ func (i *testIssuer) resource(c *clock, change func(*ResourceOptions)) *Resource
 		change(&o)
 	}
 	r, err := NewResource(o)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	must(i.t, err)
 	i.t.Cleanup(r.Close)
 	return r
 }
@@ -159,9 +157,7 @@ func TestClaimsAreTakenByTheirNames(t *testing.T) {
 		"good, misspelt more": {nil, `"SUB":"admin"`, ""},
 	} {
 		text, err := json.Marshal(i.claims(c, test.change))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		raw := strings.TrimSuffix(string(text), "}") + "," + test.last + "}"
 		principal, refusal := show(t, g, signedText(t, jose.SigningKey{Algorithm: k.algorithm, Key: k.private}, &jose.SignerOptions{}, raw))
 		switch {
@@ -177,9 +173,7 @@ func TestClaimsAreTakenByTheirNames(t *testing.T) {
 func tamper(t *testing.T, token string) string {
 	parts := strings.Split(token, ".")
 	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	changed := strings.Replace(string(claims), "alice", "admin", 1)
 	if changed == string(claims) {
 		t.Fatal("nothing was changed")
@@ -198,9 +192,7 @@ func unsigned(claims map[string]any) string {
 // taken for a secret.
 func hmacWithPublicKey(t *testing.T, k *key, claims map[string]any, asPEM bool) string {
 	der, err := x509.MarshalPKIXPublicKey(k.private.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret := der
 	if asPEM {
 		secret = pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
@@ -218,17 +210,11 @@ func withOwnKey(t *testing.T, k *key, claims map[string]any) string {
 func signedText(t *testing.T, with jose.SigningKey, options *jose.SignerOptions, claims string) string {
 	t.Helper()
 	signer, err := jose.NewSigner(with, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	object, err := signer.Sign([]byte(claims))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token, err := object.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -393,9 +379,7 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 	var raw []json.RawMessage
 	for _, k := range []jose.JSONWebKey{small.public(), encrypting, secret, private, good} {
 		text, err := k.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		raw = append(raw, text)
 	}
 	raw = append(raw, json.RawMessage(`{"kty":"new"}`), json.RawMessage(`7`))
@@ -428,17 +412,13 @@ func TestResourceOptionsThatMakeNoSense(t *testing.T) {
 		}
 	}
 	r, err := NewResource(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Close()
 }
 
 func TestMetadata(t *testing.T) {
 	r, err := NewResource(ResourceOptions{Issuer: "https://login.example.org", Audience: []string{audience}, Scopes: []string{"python"}, PublicURL: "https://python.example.org/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	routes := r.Metadata([]string{"/mcp", "/sse"})
 	for path, resource := range map[string]string{

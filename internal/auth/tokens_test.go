@@ -27,26 +27,20 @@ func tokenFile(t *testing.T, lines ...string) string {
 
 func write(t *testing.T, path string, lines ...string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 }
 
 func made(t *testing.T, name string, scopes []string, expires time.Time) Made {
 	t.Helper()
 	m, err := Make(name, scopes, expires)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
 func opened(t *testing.T, path string, c *clock, log *journal) *Gate {
 	t.Helper()
 	tokens, err := openTokens(path, log.logger(), c.time)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Gate{Tokens: tokens, Scope: ScopeMCP}
 }
 
@@ -108,9 +102,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		t.Fatal("before any change")
 	}
 
-	if err := Add(path, bob); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Add(path, bob))
 	if who(alice) != "alice" || who(bob) != "bob" {
 		t.Error("bob was added")
 	}
@@ -121,9 +113,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 			t.Error("a broken file changed who may come in")
 		}
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	if who(alice) != "alice" {
 		t.Error("a file that is being replaced locked everybody out")
 	}
@@ -136,9 +126,7 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 
 	replacement := filepath.Join(t.TempDir(), "new")
 	write(t, replacement, bob.Line)
-	if err := os.Rename(replacement, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(replacement, path))
 	if who(alice) != "" || who(bob) != "bob" {
 		t.Error("alice was removed")
 	}
@@ -155,9 +143,7 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	alice := made(t, "alice", nil, time.Time{})
 	path := tokenFile(t, alice.Line)
 	old := c.time().Add(-time.Hour)
-	if err := os.Chtimes(path, old, old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path, old, old))
 	g := opened(t, path, c, log)
 	comesIn := func() bool {
 		principal, _ := show(t, g, alice.Token)
@@ -165,9 +151,7 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	}
 	move := func(from, to string) {
 		t.Helper()
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(from, to))
 	}
 	away := path + ".away"
 	for range 2 {
@@ -220,17 +204,13 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	}
 	if runtime.GOOS != "windows" {
 		for _, from := range []string{away, tokenFile(t, bob.Line)} {
-			if err := os.Chmod(from, 0o664); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(from, 0o664))
 			move(from, path)
 			stays("a file that others can write to")
 		}
 	}
 	write(t, path, "bob sha256:typo")
-	if err := os.Chmod(path, 0o604); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o604))
 	stays("a file with a mistake in it")
 	if strings.Contains(log.String(), "read by everybody") {
 		t.Error("a broken file is warned of again and again")
@@ -299,9 +279,7 @@ func TestTokenFileOfOthers(t *testing.T) {
 		refused bool
 		words   string
 	}{0o600: {false, ""}, 0o440: {false, ""}, 0o644: {false, "can be read by everybody"}, 0o620: {true, "chmod go-w"}, 0o602: {true, "chmod go-w"}} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(path, mode))
 		log.text.Reset()
 		_, err := OpenTokens(path, log.logger())
 		said := log.String()
@@ -318,9 +296,7 @@ func TestMakeAndAdd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	expires := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	alice := made(t, "alice", []string{ScopeMCP}, expires)
-	if err := Add(path, alice); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Add(path, alice))
 	info, err := os.Stat(path)
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v %v", info, err)
@@ -336,12 +312,8 @@ func TestMakeAndAdd(t *testing.T) {
 	if err != nil || len(entries) != 1 || !entries[0].expires.Equal(expires) || entries[0].String() != alice.Line {
 		t.Errorf("%v %v", entries, err)
 	}
-	if err := os.WriteFile(path, []byte("# no end of line"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Add(path, alice); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("# no end of line"), 0o600))
+	must(t, Add(path, alice))
 	if text, _ := os.ReadFile(path); string(text) != "# no end of line\n"+alice.Line+"\n" {
 		t.Errorf("%q", text)
 	}
@@ -371,9 +343,7 @@ func TestAddAtOnce(t *testing.T) {
 	}
 	adding.Wait()
 	known, err := OpenTokens(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if added.Load() != 10 || known.Count() != 10 {
 		t.Errorf("%d were added, and the file has %d", added.Load(), known.Count())
 	}
@@ -389,9 +359,7 @@ func TestBothKinds(t *testing.T) {
 	i.publish(k)
 	alice := made(t, "alice", nil, time.Time{})
 	file, err := openTokens(tokenFile(t, alice.Line), log.logger(), c.time)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := i.resource(c, func(o *ResourceOptions) { o.Logger = log.logger() })
 	g := &Gate{Tokens: file, Resource: r, Scope: ScopeMCP}
 	jwt := k.sign(t, i.claims(c, nil))

@@ -11,15 +11,11 @@ import (
 // checksum, and none with the address of whoever made it.
 func TestLockFile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "conformance", "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var lock struct {
 		Packages map[string]struct{ Resolved, Integrity string }
 	}
-	if err := json.Unmarshal(text, &lock); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &lock))
 	if len(lock.Packages) < 10 {
 		t.Errorf("there are %d packages", len(lock.Packages))
 	}

@@ -91,9 +91,7 @@ func node(t *testing.T) string {
 		}
 	}
 	path, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -133,4 +131,12 @@ func finish(t *testing.T, cmd *exec.Cmd) output {
 		t.Fatalf("%s: %v\n%s%s", filepath.Base(cmd.Path), err, stdout.String(), stderr.String())
 	}
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// must ends a test by an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

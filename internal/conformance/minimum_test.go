@@ -69,9 +69,7 @@ func missed(counts, least map[string]int) (scenarios []string) {
 func exceptions(t *testing.T, name string) (entries []string) {
 	t.Helper()
 	text, err := os.ReadFile(testdata(name + ".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(text)) {
 		if entry, is := strings.CutPrefix(strings.TrimSpace(line), "- "); is {
 			entries = append(entries, entry)

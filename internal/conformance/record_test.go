@@ -172,10 +172,6 @@ func readJSON(t *testing.T, name string, into any) {
 func writeJSON(t *testing.T, name string, what any) {
 	t.Helper()
 	text, err := json.MarshalIndent(what, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(testdata(name), append(text, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(testdata(name), append(text, '\n'), 0o600))
 }

@@ -37,9 +37,7 @@ var understudy = sync.OnceValues(func() (string, error) {
 func commandLine(t *testing.T, args ...string) (line, env []string) {
 	t.Helper()
 	path, err := understudy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	env = []string{"UNDERSTUDY_DATA_DIR=" + t.TempDir()}
 	if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
 		env = append(env, "UNDERSTUDY_PYTHON="+python)
@@ -51,9 +49,7 @@ func commandLine(t *testing.T, args ...string) (line, env []string) {
 func makeToken(t *testing.T, file string) string {
 	t.Helper()
 	path, err := understudy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	said := finish(t, program(t, path, "token", "agent", "--add-to", file))
 	if said.status != 0 {
 		t.Fatalf("making a token ended with %s", said)
@@ -75,12 +71,8 @@ func serve(t *testing.T, args ...string) string {
 	cmd.Env = append(os.Environ(), env...)
 	cmd.WaitDelay = 10 * time.Second
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	log := watch(stderr)
 	t.Cleanup(func() { stop(t, cmd, log) })
 	start, cancel := within(t.Context(), t, patience)
@@ -148,9 +140,7 @@ func watch(stream io.Reader) *serverLog {
 func serveFixture(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := transport.NewHTTP(newFixture(), transport.HTTPOptions{Streamable: true})
 	ended := make(chan error, 1)
 	ctx := t.Context() // ends before the clean-up begins

@@ -72,9 +72,7 @@ type check struct{ Scenario, ID, Status, ErrorMessage string }
 func runSuite(t *testing.T, era, address, expected string) verdict {
 	t.Helper()
 	expected, err := filepath.Abs(testdata(expected))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	results := t.TempDir()
 	said := finish(t, program(t, node(t), installed(t, suitePath), "server", "--url", address+"/mcp",
 		"--requirements", era, "--expected-failures", expected, "--timeout", "120000", "--output-dir", results))
@@ -114,14 +112,10 @@ func readChecks(t *testing.T, results string) map[string][]check {
 	t.Helper()
 	all := map[string][]check{}
 	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var checks []check
 		if err := json.Unmarshal(text, &checks); err != nil {
 			t.Fatalf("%s: %v", file, err)

@@ -43,9 +43,7 @@ func startEcho(t *testing.T, change func(*Options)) *echo {
 		change(&o)
 	}
 	l, err := e.place.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.Token = l.Token
 	e.Server = NewServer(o)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -64,9 +62,7 @@ func startEcho(t *testing.T, change func(*Options)) *echo {
 func (e *echo) enter(h Hello) (client string, about About, conn net.Conn) {
 	e.t.Helper()
 	conn, err := dial(e.place.socket())
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, err)
 	e.t.Cleanup(func() { _ = conn.Close() })
 	if h.Build == "" {
 		h.Build = "one"
@@ -76,9 +72,7 @@ func (e *echo) enter(h Hello) (client string, about About, conn net.Conn) {
 		return "", about, conn
 	}
 	line, err := in.ReadString('\n')
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, err)
 	return strings.TrimSpace(line), about, conn
 }
 
@@ -128,13 +122,9 @@ func TestWhatIsRefused(t *testing.T) {
 		}
 	}
 	conn, err := dial(e.place.socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
-	if err := say(conn, Hello{Protocol: protocol + 1, Role: RoleClient}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, say(conn, Hello{Protocol: protocol + 1, Role: RoleClient}))
 	var about About
 	if err := hear(bufio.NewReader(conn), &about); err != nil || !strings.Contains(about.Refusal, "process 7") {
 		t.Errorf("a hello of another version: %+v, %v", about, err)
@@ -146,26 +136,18 @@ func TestTokenIsRequired(t *testing.T) {
 	e := startEcho(t, nil)
 	path := tokenPath(e.place.socket())
 	token, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info, err := os.Lstat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	for _, role := range []string{RoleClient, RoleOperator, RoleLook} {
 		for said, refused := range map[string]bool{"": true, "wrong": true, string(token) + "x": true, string(token): false} {
 			conn, err := dial(e.place.socket())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := say(conn, Hello{Protocol: protocol, Role: role, Build: "one", Token: said}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, say(conn, Hello{Protocol: protocol, Role: role, Build: "one", Token: said}))
 			in := bufio.NewReader(conn)
 			var about About
-			if err := hear(in, &about); err != nil {
-				t.Fatal(err)
-			}
+			must(t, hear(in, &about))
 			if !refused && (about.Refusal != "" || about.Directory != "/project") {
 				t.Errorf("%s with the token: %+v", role, about)
 			}
@@ -262,9 +244,7 @@ func TestPipe(t *testing.T) {
 	e := startEcho(t, nil)
 	var out, notes bytes.Buffer
 	in := strings.NewReader(greeting + strings.Repeat("x", 1<<20) + "\nlast")
-	if err := Pipe(t.Context(), Starter{Place: e.place}, Peer{Build: "one"}, in, &out, &notes); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Pipe(t.Context(), Starter{Place: e.place}, Peer{Build: "one"}, in, &out, &notes))
 	if got := out.String(); !strings.HasPrefix(got, "connect:zed:1\n{\"method\"") || !strings.HasSuffix(got, "\nlast") || len(got) < 1<<20 {
 		t.Errorf("%d bytes, %.100q", len(got), got)
 	}
@@ -288,9 +268,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 func TestAServerThatIsKilled(t *testing.T) {
 	place := PlaceOf(t.TempDir(), "k")
 	l, err := place.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	go func() {
 		conn, err := l.Accept()
@@ -347,9 +325,7 @@ func TestSocketPaths(t *testing.T) {
 		t.Errorf("%v, %v", dir.Mode(), err)
 	}
 	conn, err := dial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = conn.Close()
 	if _, err := ListenAt(path); err == nil || !strings.Contains(err.Error(), "another server") {
 		t.Errorf("a second server there: %v", err)
@@ -363,9 +339,7 @@ func TestSocketPaths(t *testing.T) {
 // A long log is begun anew.
 func TestLogIsBounded(t *testing.T) {
 	file, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	log := Log(file)
 	for range 3 << 10 {
@@ -375,5 +349,13 @@ func TestLogIsBounded(t *testing.T) {
 	}
 	if info, err := file.Stat(); err != nil || info.Size() > maxLog+1<<11 || info.Size() == 0 {
 		t.Errorf("%d bytes, %v", info.Size(), err)
+	}
+}
+
+// must ends a test by an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

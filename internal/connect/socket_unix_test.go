@@ -18,9 +18,7 @@ func TestAnothersSocketIsNotRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listen := func() net.Listener {
 		l, err := ListenSocket(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		return l
 	}
@@ -32,9 +30,7 @@ func TestAnothersSocketIsNotRemoved(t *testing.T) {
 		_ = conn.Close()
 	}
 	first := listen()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	second := listen()
 	if err := first.Close(); err != nil {
 		t.Error(err)
@@ -55,9 +51,7 @@ func TestStaleSockets(t *testing.T) {
 	dir := t.TempDir()
 	stale := filepath.Join(dir, "stale")
 	old, err := net.Listen("unix", stale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	old.(*net.UnixListener).SetUnlinkOnClose(false)
 	_ = old.Close()
 	l, err := ListenSocket(stale)
@@ -67,9 +61,7 @@ func TestStaleSockets(t *testing.T) {
 	_ = l.Close()
 
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("precious"), 0o600))
 	if _, err := ListenSocket(file); err == nil || !strings.Contains(err.Error(), "is no socket") {
 		t.Errorf("%v", err)
 	}
@@ -82,13 +74,9 @@ func TestStaleSockets(t *testing.T) {
 func TestABusySocketIsNotStale(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer syscall.Close(fd)
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)))
 	for range 100 { // until the queue is full
 		conn, err := net.Dial("unix", path)
 		if err != nil {

@@ -23,9 +23,7 @@ func (w *world) echo(t *testing.T) {
 func (w *world) server(t *testing.T, handle func(net.Conn)) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = l.Close() })
 	w.has("example.com", outside)
 	w.puts(netip.AddrPortFrom(outside, 7), l.Addr().String())
@@ -77,9 +75,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			one, two := w.tunnel(t, "example.com:7"), w.tunnel(t, "example.com:7")
 			// It is turned away before it has said a word.
 			conn, err := net.Dial("tcp", w.addr)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer conn.Close()
 			if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 understudy: too many connections at once") {
 				t.Errorf("%q, %v", answer, err)
@@ -103,9 +99,7 @@ func TestEachSessionHasPlacesOfItsOwn(t *testing.T) {
 		w.tunnel(t, "example.com:7")
 	}
 	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if answer, err := io.ReadAll(conn); err != nil || !strings.Contains(string(answer), "; this session has 1, and no more are left for all sessions together") {
 		t.Errorf("%q, %v", answer, err)
@@ -123,9 +117,7 @@ func TestAPlaceIsWaitedFor(t *testing.T) {
 	w.echo(t)
 	for range 5 {
 		conn := w.tunnel(t, "example.com:7")
-		if err := goes(conn); err != nil {
-			t.Fatal(err)
-		}
+		must(t, goes(conn))
 		_ = conn.Close()
 	}
 }
@@ -140,9 +132,7 @@ func TestAPlaceOfItsOwnIsWaitedFor(t *testing.T) {
 	w.echo(t)
 	first := w.tunnel(t, "example.com:7")
 	next, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer next.Close()
 	_, _ = io.WriteString(next, "CONNECT example.com:7 HTTP/1.1\r\nHost: example.com:7\r\n\r\n")
 	_ = next.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
@@ -182,13 +172,9 @@ func TestTheListenerEndsItsConnections(t *testing.T) {
 	other := &world{addr: l.Addr().String()}
 	tunnel := other.tunnel(t, "example.com:7")
 	silent, err := net.Dial("tcp", other.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer silent.Close()
-	if err := goes(tunnel); err != nil {
-		t.Fatal(err)
-	}
+	must(t, goes(tunnel))
 	_ = l.Close()
 	ended(t, tunnel)
 	ended(t, silent)
@@ -202,9 +188,7 @@ func TestRelease(t *testing.T) {
 	w := begin(t, "example.com:7")
 	w.echo(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.proxy.Serve("bob", l)
 	ann, bob := w.tunnel(t, "example.com:7"), (&world{addr: l.Addr().String()}).tunnel(t, "example.com:7")
 	w.proxy.Release("ann")
@@ -225,16 +209,12 @@ func TestRelease(t *testing.T) {
 // TestNobodyIsServedAfterRelease: not even who comes before the listener is closed.
 func TestNobodyIsServedAfterRelease(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Close()
 	s := newServed(begin(t).proxy, "bob", l)
 	s.endLife()
 	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if got, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v, %v", got, err)

@@ -42,9 +42,7 @@ func certificate(t *testing.T) string {
 	defer server.Close()
 	file := filepath.Join(t.TempDir(), "ca.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, text, 0o600))
 	return file
 }
 
@@ -111,14 +109,10 @@ func index(t *testing.T) string {
 		"understudy_tiny-1.0.dist-info/top_level": "understudy_tiny\n",
 	} {
 		entry, err := z.Create(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		fmt.Fprint(entry, text)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	pages := http.NewServeMux()
 	pages.HandleFunc("/simple/understudy-tiny/", func(out http.ResponseWriter, _ *http.Request) {
 		out.Header().Set("Content-Type", "text/html")
@@ -128,9 +122,7 @@ func index(t *testing.T) string {
 	server := httptest.NewServer(pages)
 	t.Cleanup(server.Close)
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return "localhost:" + port
 }
 
@@ -141,9 +133,7 @@ func TestPip(t *testing.T) {
 	}
 	host := index(t)
 	p, err := New(Options{Hosts: []string{host}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.Close)
 	w := &world{proxy: p}
 	w.addr = w.serve(t).Addr().String()

@@ -67,9 +67,7 @@ func TestWhatANameLeadsTo(t *testing.T) {
 				w.puts(netip.MustParseAddrPort(place), server.Listener.Addr().String())
 			}
 			response, err := w.client(t).Get("http://" + test.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer response.Body.Close()
 			body, _ := io.ReadAll(response.Body)
 			asked, dialed := w.seen()
@@ -106,9 +104,7 @@ func TestWithoutLookup(t *testing.T) {
 	t.Cleanup(server.Close)
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	p, err := New(Options{Hosts: []string{"localhost:" + port}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.Close)
 	get := func(w *world) string {
 		t.Helper()

@@ -49,9 +49,7 @@ func beginWith(t *testing.T, o Options, change func(*Proxy)) *world {
 	w := &world{names: map[string][]netip.Addr{}, servers: map[netip.AddrPort]string{}}
 	o.Logger = slog.New(slog.NewTextHandler(w, nil))
 	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.lookup, p.dial = w.lookup, w.dial
 	if change != nil {
 		change(p)
@@ -66,9 +64,7 @@ func beginWith(t *testing.T, o Options, change func(*Proxy)) *world {
 func (w *world) serve(t *testing.T) net.Listener {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.proxy.Serve("ann", l)
 	return l
 }
@@ -133,4 +129,12 @@ func (w *world) client(t *testing.T) *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: w.addr})}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+// must ends a test by an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

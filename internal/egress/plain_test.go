@@ -35,22 +35,16 @@ type answer struct {
 func (w *world) say(t *testing.T, text string) answer {
 	t.Helper()
 	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	if _, err := io.WriteString(conn, text); err != nil {
 		t.Fatal(err)
 	}
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer{response.StatusCode, response.Status, response.Header, string(body)}
 }
 
@@ -64,9 +58,7 @@ func TestPlainHTTP(t *testing.T) {
 	})
 	large := strings.Repeat("x", 1<<20)
 	response, err := w.client(t).Post("http://PyPI.org./simple/?a=%2f", "text/plain", strings.NewReader(large))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusTeapot || response.Header.Get("X-Answer") != "42" || string(body) != "POST pypi.org /simple/?a=%2f "+large {
@@ -126,16 +118,12 @@ func TestWebSocket(t *testing.T) {
 		_, _ = io.WriteString(conn, "got "+line)
 	})
 	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
 	_, _ = io.WriteString(conn, "GET http://pypi.org/chat HTTP/1.1\r\nHost: pypi.org\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatal(response.Status)

@@ -12,9 +12,7 @@ func parseAll(t *testing.T, hosts ...string) rules {
 	var all rules
 	for _, host := range hosts {
 		r, err := parseRule(host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, r)
 	}
 	return all
@@ -49,9 +47,7 @@ func TestRefusalsSayWhy(t *testing.T) {
 	all := parseAll(t, "pypi.org")
 	for text, words := range map[string]string{"evil.net:443": "--allow-net does not list this host", "pypi.org:22": "not this port"} {
 		target, err := parseTarget(text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = all.allow(target)
 		var no *refusal
 		if !errors.As(err, &no) || !strings.Contains(no.text, words) || !strings.Contains(no.text, text) || no.host != text {

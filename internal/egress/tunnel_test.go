@@ -31,9 +31,7 @@ func (w *world) secureSite(t *testing.T) *x509.CertPool {
 func (w *world) tunnel(t *testing.T, to string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	_, _ = io.WriteString(conn, "CONNECT "+to+" HTTP/1.1\r\nHost: "+to+"\r\n\r\n")
 	// One byte at a time: nothing of the tunnel may stay in a buffer.
@@ -60,9 +58,7 @@ func TestHTTPS(t *testing.T) {
 		transport := client.Transport.(*http.Transport)
 		transport.TLSClientConfig, transport.ForceAttemptHTTP2 = &tls.Config{RootCAs: pool}, http2
 		response, err := client.Get("https://EXAMPLE.com/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
 		if err != nil || string(body) != "you asked EXAMPLE.com" {
@@ -96,9 +92,7 @@ func TestANamedPortCarriesAnything(t *testing.T) {
 	for rule, to := range map[string]string{"example.com:443": "example.com:443", "example.com:22": "example.com:22", "example.com": "example.com:80"} {
 		w := begin(t, rule)
 		server, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = server.Close() })
 		w.has("example.com", outside)
 		w.puts(netip.MustParseAddrPort(outside.String()+to[strings.IndexByte(to, ':'):]), server.Addr().String())

@@ -17,9 +17,7 @@ func TestAnExecutionsFilesAreOpenedByItsSession(t *testing.T) {
 	a := newAgent(t, j, "a", "me")
 	dir := t.TempDir()
 	for name, text := range map[string]string{"secret": "secret", "plot.png": "plot"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	entry := a.done(a.next("plot", nil), sessions.Result{
 		Figures:   []sessions.Figure{{Path: "plot.png"}, {Path: filepath.Join(dir, "secret")}},

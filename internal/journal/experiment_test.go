@@ -148,9 +148,7 @@ func TestAnotherMetricIsAnotherExperiment(t *testing.T) {
 		e, value := a.done(e, fine), 0.5
 		e.Metric = &sessions.Metric{Value: &value}
 		report, err := j.Record(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return word(report)
 	}
 	first, rmse := fresh(), fresh()
@@ -197,9 +195,7 @@ func TestGone(t *testing.T) {
 	if gone(0.4, b) {
 		t.Error("it is there again, after an undo")
 	}
-	if err := j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Client: "c", Ended: time.Now(), Present: best}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Client: "c", Ended: time.Now(), Present: best}))
 	if !gone(0.4, b) {
 		t.Error("its interpreter has ended")
 	}
@@ -273,12 +269,8 @@ func TestParallelDirections(t *testing.T) {
 func TestForgottenExecutions(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a := newAgent(t, j, "a", "c")
-	if err := j.Begin(t.Context(), a.next("slow", nil)); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Begin(t.Context(), a.next("a trial", &sessions.Trial{Plan: "p"})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), a.next("slow", nil)))
+	must(t, j.Begin(t.Context(), a.next("a trial", &sessions.Trial{Plan: "p"})))
 	a.run("next", fine)
 	r := open(t, j.Path())
 	all, err := r.Executions(t.Context(), Query{})
@@ -297,9 +289,7 @@ func TestTaskAndAnalysisAreKept(t *testing.T) {
 	j := begin(t, newPath(t), Options{Run: run})
 	a := newAgent(t, j, "a", "c")
 	a.secrets = []string{"sk-12345"}
-	if err := j.Begin(t.Context(), a.next("x", &sessions.Trial{Plan: "p", Analysis: "sk-12345 was slow"})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), a.next("x", &sessions.Trial{Plan: "p", Analysis: "sk-12345 was slow"})))
 	r := open(t, j.Path())
 	got, err := r.Run(t.Context(), "")
 	if err != nil || got.Task != run.Task || got.Name != run.Name || got.Search != run.Search {

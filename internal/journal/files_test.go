@@ -14,9 +14,7 @@ import (
 func spoolOf(t *testing.T, a *agent, text string) sessions.Entry {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stdout")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	e := a.next("print(secret)", nil)
 	e.Printed[sessions.Stdout] = sessions.Printed{Text: []byte{}, Path: file, Size: int64(len(text))}
 	return a.done(e, sessions.Result{Stdout: text[:10] + output.Marker(int64(len(text)-20)) + text[len(text)-10:], StdoutTruncated: int64(len(text) - 20)})
@@ -65,15 +63,11 @@ func TestOutputThatWasToBeKept(t *testing.T) {
 	name := filepath.Join(j.RunID(), "a-1-stdout.txt")
 	_, err := j.conn.ExecContext(t.Context(), "UPDATE executions SET detail = json_set(detail, '$.Stdout', json(?))",
 		`{"Text": "li…ne", "Path": "`+filepath.ToSlash(name)+`", "Size": 100, "Lost": 0, "Pending": true}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if o := only(t, file).Stdout; o.Pending || o.Path != "" || o.Lost == 0 {
 		t.Errorf("without its file: %+v", o)
 	}
-	if err := os.WriteFile(filepath.Join(filesOf(file), name), []byte("line"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(filesOf(file), name), []byte("line"), 0o600))
 	if o := only(t, file).Stdout; o.Pending || o.Path == "" || o.Lost != 0 {
 		t.Errorf("with it: %+v", o)
 	}

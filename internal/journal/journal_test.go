@@ -17,9 +17,7 @@ import (
 func begin(t testing.TB, path string, options Options) *Journal {
 	t.Helper()
 	j, err := Open(path, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { end(t, j) })
 	return j
 }
@@ -140,15 +138,11 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	figure, spool := filepath.Join(scratch, "f.PNG"), filepath.Join(scratch, "stdout")
 	long := strings.Repeat("é line\n", 50_000)
 	for name, text := range map[string]string{figure: "png", spool: long} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	a := newAgent(t, j, "3fa9", "stdio")
 	e := a.next("x = 1\x00", nil)
-	if err := j.Begin(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), e))
 	r := open(t, file)
 	before, err := r.Executions(t.Context(), Query{Run: j.RunID()})
 	if err != nil || len(before) != 1 || before[0].Status != sessions.StatusRunning || before[0].Detail != nil {
@@ -217,9 +211,7 @@ func TestClose(t *testing.T) {
 	if run, err := r.Run(t.Context(), ""); err != nil || !run.Alive || run.Executions != 1 {
 		t.Errorf("alive: %+v, %v", run, err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Close())
 	end(t, j)
 	r = open(t, file)
 	run, err := r.Run(t.Context(), "")

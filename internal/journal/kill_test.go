@@ -74,9 +74,7 @@ func TestKilled(t *testing.T) {
 	r := open(t, file)
 	for run, count := range acknowledged {
 		all, err := r.Executions(t.Context(), Query{Run: run, Detail: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ended := 0
 		for _, e := range all {
 			switch e.Status {
@@ -109,12 +107,8 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 	var complaints strings.Builder
 	server.Stderr = &complaints
 	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, server.Start())
 	moment := rand.IntN(60)
 	var timer *time.Timer
 	lines := bufio.NewScanner(out)
@@ -140,9 +134,7 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 func checkSound(t *testing.T, file string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	var verdict string
 	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {

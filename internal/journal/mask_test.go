@@ -120,9 +120,7 @@ func TestMaskFilesOfOneLine(t *testing.T) {
 	text := io.MultiReader(strings.NewReader("alpha-1\n"), io.LimitReader(dots{}, size))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := m.pass(io.Discard, text, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.pass(io.Discard, text, false))
 	runtime.ReadMemStats(&after)
 	if took := after.TotalAlloc - before.TotalAlloc; took > 8*size {
 		t.Errorf("%d bytes were allocated for %d", took, size)
@@ -212,13 +210,9 @@ func TestTrialsHaveNoSecrets(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a := newAgent(t, j, "a", "c")
 	a.secrets = []string{secret}
-	if err := j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}))
 	e := a.next("raise", &sessions.Trial{MetricVarName: secret})
-	if err := j.Begin(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), e))
 	traceback := "ValueError: " + strings.Repeat("z", 270) + secret
 	if _, err := j.Record(t.Context(), a.done(e, sessions.Result{Status: sessions.StatusError, ExcType: "ValueError", Traceback: traceback})); err != nil {
 		t.Fatal(err)
@@ -238,22 +232,16 @@ func TestSecretsAreNowhere(t *testing.T) {
 	scratch := t.TempDir()
 	write := func(name, text string) string {
 		file := filepath.Join(scratch, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
 	long := strings.Repeat("line\n", 50_000) + secret
 	quoted, err := json.Marshal(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	name := "x"
 	e := a.next("x = "+string(quoted)+secret, &sessions.Trial{Plan: secret, MetricVarName: name})
 	e.Arguments = json.RawMessage(`{"k": ` + string(quoted) + `}`)
-	if err := j.Begin(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), e))
 	e.Printed[0] = sessions.Printed{Text: []byte{}, Path: write("stdout", long), Size: int64(len(long))}
 	e = a.done(e, sessions.Result{
 		Status: sessions.StatusError, ExcType: "E", Stdout: long, Stderr: secret, TermOut: []string{long, secret}, Result: quoted,
@@ -266,9 +254,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if _, err := j.Record(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}))
 	if e.Result.Notes[0] != secret {
 		t.Error("the client's answer was changed")
 	}
@@ -312,9 +298,7 @@ func FuzzMask(f *testing.F) {
 			return
 		}
 		inJSON, err := json.Marshal(secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		inner := string(inJSON[1 : len(inJSON)-1])
 		for _, way := range []string{secret, inner, asciiJSON(secret), repr(secret, '\'', unicode.IsPrint), repr(secret, '"', isPlainASCII)} {
 			if clean := m.text(before + way + after); slices.ContainsFunc(m.whole, func(form string) bool {
@@ -324,9 +308,7 @@ func FuzzMask(f *testing.F) {
 			}
 		}
 		document, err := json.Marshal(map[string]any{"k" + before: []any{before + secret + after, repr(secret, '\'', unicode.IsPrint)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		clean, err := m.json(document, true)
 		if err != nil {
 			t.Fatalf("%s: %v", document, err)
@@ -357,22 +339,16 @@ for s in json.load(sys.stdin):
     print(json.dumps(forms))`
 	secrets := []string{"sk-1234", "it's", `say "it's"`, "back\\slash", "tab\tnew\nline\r", "bell\x07\x00\x7f\u0085", "ключ🔑", "a\u2028b\u00a0c", "zero\u200bwidth", "<&>/"}
 	in, err := json.Marshal(secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(python, "-c", script)
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for _, secret := range secrets {
 		m := newMasker([]string{secret})
 		var forms []string
-		if err := decoder.Decode(&forms); err != nil {
-			t.Fatal(err)
-		}
+		must(t, decoder.Decode(&forms))
 		for _, form := range forms {
 			if !strings.Contains(m.text(form), masked) {
 				t.Errorf("%q is not masked in %s", secret, form)

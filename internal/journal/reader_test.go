@@ -19,18 +19,12 @@ func byHand(t *testing.T, statements ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a journal?#%.db")
 	db, err := sql.Open("sqlite", source(path, "_pragma=journal_mode(WAL)"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
-	if err := migrate(t.Context(), conn, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, migrate(t.Context(), conn, path))
 	for _, s := range statements {
 		if _, err := conn.ExecContext(t.Context(), s); err != nil {
 			t.Fatalf("%s: %v", s, err)
@@ -42,9 +36,7 @@ func byHand(t *testing.T, statements ...string) string {
 func open(t *testing.T, path string) *Reader {
 	t.Helper()
 	r, err := OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -137,21 +129,15 @@ func TestRunningWithoutServerIsLost(t *testing.T) {
 			t.Fatalf("%v, %v", running, err)
 		}
 		pulses, err := r.Pulses(t.Context(), "AAAAAAAAB2")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return running[0].Status, len(pulses)
 	}
 	lock, _, err := hold(path, "AAAAAAAAB2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if status, pulses := look(); status != sessions.StatusRunning || pulses != 1 {
 		t.Errorf("alive: %s, %d pulses", status, pulses)
 	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, lock.Unlock())
 	if status, pulses := look(); status != StatusLost || pulses != 0 {
 		t.Errorf("dead: %s, %d pulses", status, pulses)
 	}
@@ -171,9 +157,7 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 	r := open(t, path)
 	elsewhere := filepath.Join(t.TempDir(), "none.db")
 	text := filepath.Join(t.TempDir(), "text.db")
-	if err := os.WriteFile(text, []byte(strings.Repeat("no database ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte(strings.Repeat("no database ", 100)), 0o600))
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
 	fill(t, foreign, "CREATE TABLE t (x)")
 	newer := byHand(t, "PRAGMA user_version = 99")
@@ -207,9 +191,7 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 func fill(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(context.Background(), statement); err != nil {
 		t.Fatal(err)
@@ -222,9 +204,7 @@ func TestReaderOnAReadOnlyDirectory(t *testing.T) {
 	}
 	path := small(t)
 	directory := filepath.Dir(path)
-	if err := os.Chmod(directory, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(directory, 0o500))
 	t.Cleanup(func() { _ = os.Chmod(directory, 0o700) })
 	if runs, err := open(t, path).Runs(t.Context(), 9); err != nil || len(runs) != 2 {
 		t.Errorf("%v, %v", runs, err)
@@ -234,9 +214,7 @@ func TestReaderOnAReadOnlyDirectory(t *testing.T) {
 // TestReaderOfAnEmptyFile takes it for none: a server is about to fill it.
 func TestReaderOfAnEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, nil, 0o600))
 	if _, err := OpenReader(path); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v", err)
 	}
@@ -247,21 +225,15 @@ func TestReaderOfAnEmptyFile(t *testing.T) {
 func TestAliveAfterAMove(t *testing.T) {
 	path := small(t)
 	lock, _, err := hold(path, "AAAAAAAAB2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer lock.Close()
 	r := open(t, path)
 	files := filesOf(path)
-	if err := os.Rename(files, files+".away"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(files, files+".away"))
 	if run, err := r.Run(t.Context(), "AAAAAAAAB2"); err != nil || run.Alive {
 		t.Fatalf("without its lock: %+v, %v", run, err)
 	}
-	if err := os.Rename(files+".away", files); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(files+".away", files))
 	if run, err := r.Run(t.Context(), "AAAAAAAAB2"); err != nil || !run.Alive {
 		t.Errorf("with its lock again: %+v, %v", run, err)
 	}

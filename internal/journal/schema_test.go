@@ -23,15 +23,11 @@ func TestOlderVersionsAreTaken(t *testing.T) {
 		rows, err := conn.QueryContext(t.Context(), `SELECT t.name || '.' || c.name || ' ' || c.type FROM sqlite_schema t JOIN pragma_table_info(t.name) c
 			WHERE t.name NOT IN ('counter', 'sqlite_sequence') UNION SELECT name || ' ' || coalesce(sql, '') FROM sqlite_schema
 			WHERE type = 'index' AND name <> 'executions_by_revision' ORDER BY 1`) // which older programs read by
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer rows.Close()
 		for rows.Next() {
 			var one string
-			if err := rows.Scan(&one); err != nil {
-				t.Fatal(err)
-			}
+			must(t, rows.Scan(&one))
 			all = append(all, one)
 		}
 		return all
@@ -40,9 +36,7 @@ func TestOlderVersionsAreTaken(t *testing.T) {
 	end(t, begin(t, fresh, Options{}))
 	for version := 1; version < present; version++ {
 		frozen, err := os.ReadFile(fmt.Sprintf("testdata/version%d.sql", version))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		file := newPath(t)
 		fill(t, file, fmt.Sprintf("%s; PRAGMA user_version = %d; PRAGMA application_id = 1970168953;", frozen, version)+
 			aRun+`('AAAAAAAAA2', 1000, 2000, 7, 'v', '', '3.12', 20, '', '');`+
@@ -99,13 +93,9 @@ func TestMigrations(t *testing.T) {
 func connection(t *testing.T, file string) (*sql.DB, *sql.Conn) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return db, conn
 }
 
@@ -117,17 +107,11 @@ func TestNothingScans(t *testing.T) {
 	a.run("x", fine)
 	a.branch("b").try(1, true, fine)
 	newAgent(t, j, "n", sessions.Anonymous).try(1, true, fine)
-	if err := j.Begin(t.Context(), a.next("runs", &sessions.Trial{MetricVarName: "m", Maximize: true})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), a.next("runs", &sessions.Trial{MetricVarName: "m", Maximize: true})))
 	a.stand()
-	if err := j.Begin(t.Context(), a.next("runs", nil)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), a.next("runs", nil)))
 	a.run("next", fine)
-	if err := j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a"}}))
 	queries := map[string]bool{}
 	j.mu.Lock()
 	for query := range j.statements {
@@ -164,9 +148,7 @@ func plan(t *testing.T, conn *sql.Conn, query string) (steps []string) {
 	for rows.Next() {
 		var id, parent, unused int
 		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&id, &parent, &unused, &step))
 		steps = append(steps, step)
 	}
 	return steps
@@ -182,9 +164,7 @@ func TestCheckChangesNothing(t *testing.T) {
 		t.Errorf("left %v, %v", left, err)
 	}
 	file := filepath.Join(directory, "text")
-	if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600))
 	if _, err := Check(file); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}

@@ -71,13 +71,9 @@ func TestTwoWritersAndAReader(t *testing.T) {
 func lockedBy(t *testing.T, file string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
@@ -95,9 +91,7 @@ func TestLockedJournal(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a, b := newAgent(t, j, "a", "c"), newAgent(t, j, "b", "c")
 	e := a.next("slow", &sessions.Trial{MetricVarName: "loss"})
-	if err := j.Begin(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), e))
 	release := lockedBy(t, j.Path())
 	value := 0.5
 	e = a.done(e, fine)
@@ -139,9 +133,7 @@ func TestParentThatIsMissing(t *testing.T) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	text := newPath(t)
-	if err := os.WriteFile(text, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte(strings.Repeat("no database ", 1000)), 0o600))
 	foreign, newer, directory := newPath(t), byHand(t, "PRAGMA user_version = 99"), t.TempDir()
 	fill(t, foreign, "CREATE TABLE t (x)")
 	for _, test := range []struct{ what, file, want string }{
@@ -183,9 +175,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	disk := os.Getenv("JOURNAL_DISK")
 	file, ballast := filepath.Join(disk, "journal.db"), filepath.Join(disk, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 8<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(ballast, make([]byte, 8<<20), 0o600))
 	j := begin(t, file, Options{})
 	a := newAgent(t, j, "a", "c")
 	stored := 0
@@ -202,9 +192,7 @@ func TestFullDisk(t *testing.T) {
 	if all, err := open(t, file).Executions(t.Context(), Query{}); err != nil || len(all) != stored {
 		t.Errorf("%d of %d are there, %v", len(all), stored, err)
 	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(ballast))
 	a.run("with room again", fine)
 	checkSound(t, file)
 }

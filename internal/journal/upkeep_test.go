@@ -18,21 +18,15 @@ func endedRun(t *testing.T, file string, ago time.Duration, size int) string {
 	j := begin(t, file, Options{})
 	a := newAgent(t, j, "i"+strings.ToLower(j.RunID()), "c")
 	figure := filepath.Join(t.TempDir(), "f.png")
-	if err := os.WriteFile(figure, make([]byte, size), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(figure, make([]byte, size), 0o600))
 	for range batch + 1 {
 		a.try(1, true, sessions.Result{Notes: []string{strings.Repeat("x", 1000)}})
 	}
 	a.run("plot", sessions.Result{Figures: []sessions.Figure{{Path: figure}}})
-	if err := j.write(func(*tx) {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.write(func(*tx) {}))
 	end(t, j)
 	r, err := OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	db, conn := connection(t, file)
 	defer db.Close()
@@ -57,9 +51,7 @@ func quiet(t *testing.T, file string, options Options) *Journal {
 func left(t *testing.T, file string) (runs []string) {
 	t.Helper()
 	all, err := open(t, file).Runs(t.Context(), 99)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, run := range all {
 		runs = append(runs, run.ID)
 	}
@@ -71,14 +63,10 @@ func TestOldRunsGo(t *testing.T) {
 	file := newPath(t)
 	old, young := endedRun(t, file, 48*time.Hour, 10), endedRun(t, file, time.Hour, 10)
 	stranger := filepath.Join(filesOf(file), "AAAAAAAAAA") // no run of the journal's
-	if err := os.Mkdir(stranger, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(stranger, 0o700))
 	j := quiet(t, file, Options{Keep: 24 * time.Hour})
 	before := fileSize(file)
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.clean(t.Context()))
 	want := []string{young, j.RunID()}
 	slices.Sort(want)
 	if got := left(t, file); !slices.Equal(got, want) {
@@ -109,9 +97,7 @@ func TestLargeJournalShrinks(t *testing.T) {
 	file := newPath(t)
 	first, second, third := endedRun(t, file, 3*time.Hour, 1<<20), endedRun(t, file, 2*time.Hour, 1<<20), endedRun(t, file, time.Hour, 1<<20)
 	j := quiet(t, file, Options{Size: 5 << 19}) // 2.5 MB: two of them with what is beside
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.clean(t.Context()))
 	want := []string{second, third, j.RunID()}
 	slices.Sort(want)
 	if got := left(t, file); !slices.Equal(got, want) {
@@ -125,9 +111,7 @@ func TestLiveRunsStay(t *testing.T) {
 	live := begin(t, file, Options{})
 	newAgent(t, live, "a", "c").run("x", fine)
 	j := quiet(t, file, Options{Keep: time.Nanosecond, Size: 1})
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.clean(t.Context()))
 	if got := left(t, file); len(got) != 2 {
 		t.Errorf("left %v", got)
 	}
@@ -165,9 +149,7 @@ func TestLogShrinksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(size int) {
-		if err := j.write(func(t *tx) { t.exec("UPDATE runs SET config = randomblob(?) WHERE id = ?", size, j.run) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.write(func(t *tx) { t.exec("UPDATE runs SET config = randomblob(?) WHERE id = ?", size, j.run) }))
 	}
 	for range 3 {
 		write(mostLog / 2)

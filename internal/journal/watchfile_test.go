@@ -33,9 +33,7 @@ func TestJournalThatIsRemoved(t *testing.T) {
 			j := begin(t, file, Options{Run: Run{Version: "v1", PID: os.Getpid()}})
 			a := newAgent(t, j, "a", "c")
 			a.run("1", sessions.Result{})
-			if err := remove(file); err != nil {
-				t.Fatal(err)
-			}
+			must(t, remove(file))
 			j.looked = time.Time{}
 			a.stand() // says nothing to anyone
 			_, err := j.Record(t.Context(), a.done(a.next("2", nil), fine))
@@ -68,13 +66,9 @@ func TestLiveRunWithoutLock(t *testing.T) {
 	live := begin(t, file, Options{Run: Run{PID: os.Getpid()}})
 	a := newAgent(t, live, "a", "c")
 	a.run("1", sessions.Result{})
-	if err := os.RemoveAll(filesOf(file)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filesOf(file)))
 	j := quiet(t, file, Options{Keep: time.Nanosecond})
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.clean(t.Context()))
 	if run, err := open(t, file).Run(t.Context(), live.RunID()); err != nil || !run.Alive || run.Executions != 1 {
 		t.Errorf("%+v, %v", run, err)
 	}
@@ -94,9 +88,7 @@ func TestOpenClosesTheFileToOthers(t *testing.T) {
 	}
 	file := newPath(t)
 	end(t, begin(t, file, Options{}))
-	if err := os.Chmod(file, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(file, 0o644))
 	newAgent(t, begin(t, file, Options{}), "a", "c")
 	for _, name := range []string{file, file + "-wal"} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
@@ -110,13 +102,9 @@ func TestForeignFilesDoNotCount(t *testing.T) {
 	file := newPath(t)
 	old := endedRun(t, file, time.Hour, 10)
 	stranger := filepath.Join(filesOf(file), "AAAAAAAAAA")
-	if err := errors.Join(os.Mkdir(stranger, 0o700), os.WriteFile(filepath.Join(stranger, "x"), make([]byte, 4<<20), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(stranger, 0o700), os.WriteFile(filepath.Join(stranger, "x"), make([]byte, 4<<20), 0o600)))
 	j := quiet(t, file, Options{Size: 3 << 20})
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.clean(t.Context()))
 	if got := left(t, file); len(got) != 2 {
 		t.Errorf("left %v without %s", got, old)
 	}
@@ -128,9 +116,7 @@ func TestFiguresAreCopies(t *testing.T) {
 	a := newAgent(t, j, "a", "c")
 	figure := filepath.Join(t.TempDir(), "f.png")
 	write := func(text string) {
-		if err := os.WriteFile(figure, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(figure, []byte(text), 0o644))
 	}
 	write("png")
 	a.run("plot", sessions.Result{Figures: []sessions.Figure{{Path: figure}}})

@@ -36,14 +36,10 @@ func expect(t *testing.T, name, got string) {
 	got = strings.Join(lines, "\n")
 	file := filepath.Join("testdata", name+".txt")
 	if *renew {
-		if err := os.WriteFile(file, []byte(got+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(got+"\n"), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), got+"\n"); diff != "" {
 		t.Errorf("%s (-want +got; go test ./internal/live -update rewrites it):\n%s", name, diff)
 	}

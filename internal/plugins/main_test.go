@@ -20,24 +20,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestSchema compares the committed contract with what the struct says.
 func TestSchema(t *testing.T) {
 	raw, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, raw, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Indent(&indented, raw, "", "  "))
 	indented.WriteByte('\n')
 	path := filepath.Join("..", "..", "schemas", "plugin.json")
 	if *update {
-		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, indented.Bytes(), 0o644))
 	}
 	committed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(committed), indented.String()); diff != "" {
 		t.Errorf("%s is not what the code says; run go test ./internal/plugins -update\n%s", path, diff)
 	}
@@ -48,9 +40,7 @@ func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -59,8 +49,14 @@ func write(t *testing.T, files map[string]string) string {
 func open(t *testing.T, files map[string]string) []Plugin {
 	t.Helper()
 	r, err := Open(write(t, files), Options{})
+	must(t, err)
+	return r.Set().Plugins
+}
+
+// must ends a test by an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return r.Set().Plugins
 }

@@ -72,21 +72,15 @@ func TestSourceIsWithoutItsMark(t *testing.T) {
 func TestPluginsThatAreNoFiles(t *testing.T) {
 	dir := write(t, map[string]string{"a.py": "", "b.yaml": yamlOf("b"), "c.yaml": yamlOf("c")})
 	for _, name := range []string{"a.yaml", "b.py"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	want := []string{"a broken a.yaml: it is no regular file", "b broken b.py: it is no regular file", "c broken c.yaml: there is no c.py beside it"}
 	if runtime.GOOS != "windows" {
-		if err := os.Symlink("nowhere", filepath.Join(dir, "c.py")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink("nowhere", filepath.Join(dir, "c.py")))
 		want[2] = "c broken c.py: it can't be read: no such file or directory"
 	}
 	r, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(want, states(r.Set().Plugins)); diff != "" {
 		t.Error(diff)
 	}
@@ -145,9 +139,7 @@ func newLibrary(t *testing.T, files map[string]string) *library {
 		l.put(name, text, time.Hour)
 	}
 	r, err := Open(l.dir, Options{Logger: logger, Changed: func() { l.changed++ }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Registry = r
 	return l
 }
@@ -157,20 +149,14 @@ func (l *library) put(name, text string, ago time.Duration) (when time.Time) {
 	l.t.Helper()
 	path := filepath.Join(l.dir, name)
 	when = time.Now().Add(-ago)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
-	if err := os.Chtimes(path, when, when); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, os.WriteFile(path, []byte(text), 0o600))
+	must(l.t, os.Chtimes(path, when, when))
 	return when
 }
 
 func (l *library) remove(name string) {
 	l.t.Helper()
-	if err := os.Remove(filepath.Join(l.dir, name)); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, os.Remove(filepath.Join(l.dir, name)))
 }
 
 func (l *library) later() Set {
@@ -255,9 +241,7 @@ func TestHelpersAreWatched(t *testing.T) {
 		t.Error("nothing has changed")
 	}
 	// So may be a package.
-	if err := os.MkdirAll(filepath.Join(l.dir, "pack", "deep"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(l.dir, "pack", "deep"), 0o700))
 	l.put("pack/deep/m.py", "1", time.Minute)
 	if now := l.later(); now.Revision != after.Revision {
 		t.Error("a directory without __init__.py counts")
@@ -283,13 +267,9 @@ func TestFreshFileIsReadAgain(t *testing.T) {
 	path := filepath.Join(l.dir, "a.py")
 	l.at(l.put("a.py", "2", 0))
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.put("a.py", "3", 0)
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 	if set := l.later(); set.Plugins[0].Source != "3" {
 		t.Errorf("the source is %q", set.Plugins[0].Source)
 	}
@@ -300,14 +280,10 @@ func TestDirectoryGone(t *testing.T) {
 	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
 	l.logged()
 	away := l.dir + "-away"
-	if err := os.Rename(l.dir, away); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(l.dir, away))
 	l.expect(l.later(), 1, fmt.Sprintf("level=ERROR msg=\"the plugins stay as they were read before\" dir=%s error=\"the directory is gone\"\n", l.dir), "a ready")
 	l.expect(l.later(), 1, "", "a ready")
-	if err := os.Rename(away, l.dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(away, l.dir))
 	l.expect(l.later(), 1, "", "a ready")
 }
 

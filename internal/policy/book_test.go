@@ -29,9 +29,7 @@ principals:
 func parse(t *testing.T, text string) *Book {
 	t.Helper()
 	book, err := Parse("policy.yaml", []byte(text), Additions{BlockModules: []string{"telnetlib"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return book
 }
 
@@ -103,9 +101,7 @@ func TestShellAndPipFollowTheRulesForCode(t *testing.T) {
 		"blocked_modules: []":                                                nil,
 	} {
 		b, err := Parse("policy.yaml", []byte(text), Additions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(want, b.base.rules.sealed().Magics); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}

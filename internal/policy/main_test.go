@@ -87,3 +87,11 @@ func (s *starter) start(context.Context) (Process, error) {
 	s.last.Store(p)
 	return p, nil
 }
+
+// must ends a test by an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

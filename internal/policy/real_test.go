@@ -17,18 +17,14 @@ import (
 func realChecker(t testing.TB) *starter {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "pyworker"), pyworker.Files); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(filepath.Join(dir, "pyworker"), pyworker.Files))
 	return &starter{file: filepath.Join(dir, "pyworker", "policy", "verify.py")}
 }
 
 func realVerifier(t testing.TB, place string, more Additions) *Verifier {
 	t.Helper()
 	source, err := Open(place, more, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := NewVerifier(Options{Source: source, Start: realChecker(t).start, Limit: time.Minute})
 	t.Cleanup(v.Close)
 	return v
@@ -92,9 +88,7 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 		"{extends: defaults, blocked_modules: [...]}": "import subprocess",
 	} {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
-		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(rules), 0o600))
 		v := realVerifier(t, path, Additions{})
 		if err := verify(t.Context(), v, "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused || strings.Contains(err.Error(), "could not be checked") {
 			t.Errorf("%s: %v", rules, err)
@@ -116,9 +110,7 @@ func TestInstallsWithTheRealChecker(t *testing.T) {
 		"blocked_functions: [open]\nmagics: {pip: allow}":  "",
 	} {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
-		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(rules), 0o600))
 		v := realVerifier(t, path, Additions{})
 		err := verify(t.Context(), v, "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
 		if refusedFor == "" {
@@ -138,13 +130,9 @@ func TestInstallsWithTheRealChecker(t *testing.T) {
 // the default rules, with the ways to the checker and back.
 func BenchmarkVerify(b *testing.B) {
 	v := realVerifier(b, DefaultsName, Additions{})
-	if err := v.Warm(context.Background()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, v.Warm(context.Background()))
 	for b.Loop() {
-		if err := verify(b.Context(), v, "", sessions.RunsCode, usualCell); err != nil {
-			b.Fatal(err)
-		}
+		must(b, verify(b.Context(), v, "", sessions.RunsCode, usualCell))
 	}
 }
 

@@ -18,9 +18,7 @@ import (
 func sourceOf(t *testing.T, text string) *Source {
 	t.Helper()
 	book, err := Parse("policy.yaml", []byte(text), Additions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Source{book: book}
 }
 
@@ -38,21 +36,15 @@ func watch(t *testing.T, text string) *watched {
 	w.write(t, text)
 	var err error
 	w.Source, err = open(w.path, Additions{}, slog.New(slog.NewTextHandler(&w.log, nil)), func() time.Time { return w.time })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }
 
 // write replaces the file, whose time is then the clock's.
 func (w *watched) write(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(w.path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(w.path, w.time, w.time); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(w.path, []byte(text), 0o600))
+	must(t, os.Chtimes(w.path, w.time, w.time))
 }
 
 // blocks moves the clock and compares the blocked modules.
@@ -86,9 +78,7 @@ func TestBrokenFileLeavesTheRules(t *testing.T) {
 	w.blocks(t, reload.LookEvery, "a")
 	w.blocks(t, time.Minute, "a")
 	w.blocks(t, reload.LookEvery, "a")
-	if err := os.Remove(w.path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(w.path))
 	w.blocks(t, time.Hour, "a")
 	w.blocks(t, time.Hour, "a")
 	if n := strings.Count(w.log.String(), "level=ERROR"); n != 2 || !strings.Contains(w.log.String(), "policy.yaml, line 2: blocked_module") {
@@ -107,9 +97,7 @@ func TestOpen(t *testing.T) {
 	}
 	more := Additions{AllowModules: []string{"numpy"}, BlockModules: []string{"requests"}, BlockFunctions: []string{"os.system", "os.system"}}
 	s, err := Open("", more, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := Rules{AllowedModules: more.AllowModules, BlockedModules: more.BlockModules, BlockedFunctions: []string{"os.system"}}
 	if diff := cmp.Diff(want, s.Book().Rules("anybody")); diff != "" {
 		t.Error(diff)
@@ -118,9 +106,7 @@ func TestOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	shipped, err := Parse("defaults.yaml", []byte(Defaults()), Additions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := s.Book().Rules("")
 	if n := len(shipped.Rules("").BlockedModules); n == 0 || len(got.BlockedModules) != n+1 {
 		t.Errorf("%v", got.BlockedModules)

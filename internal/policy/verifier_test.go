@@ -150,9 +150,7 @@ func TestChecksThatFail(t *testing.T) {
 // TestCodeThatKillsCheckers takes at most one with it that has served before.
 func TestCodeThatKillsCheckers(t *testing.T) {
 	v, s := testVerifier(t, someRules)
-	if err := check(t, v, "good"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, check(t, v, "good"))
 	refused(t, check(t, v, "kill"), "could not be checked")
 	if n := s.started.Load(); n != 2 {
 		t.Errorf("%d checkers were started for it", n-1)
@@ -176,12 +174,8 @@ func TestCheckThatTakesTooLong(t *testing.T) {
 func TestIdleCheckerDies(t *testing.T) {
 	v, s := testVerifier(t, someRules)
 	for range 5 { // before the next check, or in its midst
-		if err := check(t, v, "later"); err != nil {
-			t.Fatal(err)
-		}
-		if err := check(t, v, "good"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, check(t, v, "later"))
+		must(t, check(t, v, "good"))
 		s.last.Load().Kill()
 	}
 }
@@ -204,18 +198,14 @@ func TestChecksTakeTurns(t *testing.T) {
 func TestLanes(t *testing.T) {
 	l := lanes{of: map[string]*lane{}}
 	leave, err := l.enter(t.Context(), "alice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	impatient, cancel := context.WithCancelCause(t.Context())
 	cancel(errBusy)
 	if _, err := l.enter(impatient, "alice"); !errors.Is(err, errBusy) {
 		t.Errorf("a second question of hers: %v", err)
 	}
 	bobs, err := l.enter(t.Context(), "bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	next := make(chan func())
 	go func() {
 		leave, _ := l.enter(t.Context(), "alice")
@@ -279,9 +269,7 @@ func TestBusyCheckers(t *testing.T) {
 func TestLargeCodeTakesAFreshChecker(t *testing.T) {
 	v, s := testVerifier(t, someRules)
 	for range 2 {
-		if err := check(t, v, strings.Repeat("# a comment\n", large/12+1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, check(t, v, strings.Repeat("# a comment\n", large/12+1)))
 	}
 	if n := s.started.Load(); n != 2 {
 		t.Errorf("%d checkers were started", n)
@@ -302,9 +290,7 @@ func TestVerifierWithoutPython(t *testing.T) {
 
 func TestClosedVerifier(t *testing.T) {
 	v, s := testVerifier(t, someRules)
-	if err := v.Warm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.Warm(t.Context()))
 	idle, hangs := s.last.Load(), make(chan error, 1)
 	go func() { hangs <- verify(context.Background(), v, "", sessions.RunsCode, "sleep 0\nhang") }()
 	v.Close()

@@ -174,9 +174,7 @@ func TestOutputIsInOrder(t *testing.T) {
 func TestWholeOutput(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "out")
-	if err := os.WriteFile(file, []byte("all of it \xff"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("all of it \xff"), 0o600))
 	for name, test := range map[string]struct {
 		output     journal.Output
 		text, note string
@@ -219,9 +217,7 @@ func hostileDocument(t *testing.T) *Document {
 	dir := t.TempDir()
 	svg, page := filepath.Join(dir, "a.svg"), filepath.Join(dir, "a.html")
 	for _, file := range []string{svg, page} {
-		if err := os.WriteFile(file, []byte(evil), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(evil), 0o600))
 	}
 	yes := true
 	detail := &journal.Detail{
@@ -249,9 +245,7 @@ func hostileDocument(t *testing.T) *Document {
 
 func TestNothingHostileGetsOutOfAPage(t *testing.T) {
 	page, err := hostileDocument(t).Page()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(page)
 	for _, never := range []string{"<script", "<img src=x", "</pre><", "\x1b"} {
 		if strings.Contains(strings.ToLower(text), never) {
@@ -267,9 +261,7 @@ func TestNothingHostileGetsOutOfAPage(t *testing.T) {
 
 func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 	text, err := hostileDocument(t).Notebook()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var n struct {
 		Cells []struct {
 			ID, Source string
@@ -277,9 +269,7 @@ func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 			Outputs    []struct{ Data map[string]string }
 		}
 	}
-	if err := json.Unmarshal(text, &n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &n))
 	ids := map[string]bool{}
 	for _, c := range n.Cells {
 		if ids[c.ID] || c.ID == "" {
@@ -349,9 +339,7 @@ func TestNotebookHasNothingThatMayNotEnd(t *testing.T) {
 		{ID: 2, Status: sessions.StatusOK, Code: "x"},
 	})}
 	text, err := d.Notebook()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Contains(string(text), `"id": "execution-1"`) || !strings.Contains(string(text), "what is below may miss what it had set") {
 		t.Errorf("%s", text)
 	}
@@ -364,16 +352,12 @@ func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "link")
 	for _, text := range []string{"first, longer", "second"} {
-		if err := Save(file, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Save(file, []byte(text)))
 	}
 	if err := os.Symlink(file, link); err != nil {
 		t.Skip(err)
 	}
-	if err := Save(link, []byte("third")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Save(link, []byte("third")))
 	if got, err := os.ReadFile(file); err != nil || string(got) != "third" {
 		t.Errorf("%q, %v", got, err)
 	}

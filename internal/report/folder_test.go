@@ -17,9 +17,7 @@ import (
 func TestAnExperimentsFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "experiment")
 	paths, err := Write(dir, newSample(t).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, path := range paths {
 		names = append(names, filepath.Base(path))
@@ -42,21 +40,13 @@ func TestAnExperimentsFiles(t *testing.T) {
 func golden(t *testing.T, path, want string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(want), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(want, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(want), 0o755))
+		must(t, os.WriteFile(want, got, 0o644))
 	}
 	expected, err := os.ReadFile(want)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if difference := cmp.Diff(plainEnds(string(expected)), string(got)); difference != "" {
 		t.Errorf("%s, if wanted go test ./internal/report -update:\n%s", want, difference)
 	}
@@ -67,17 +57,13 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 	s.add(journal.Execution{Code: "x = 1", Detail: &journal.Detail{TermOut: []string{"\x1b[31m10%\r100%\x1b[0m\n"}}})
 	s.add(journal.Execution{Parent: 1, Kind: sessions.RunsCommand, Code: "ls", Status: sessions.StatusError})
 	x, err := Load(t.Context(), source{s}, s.Run, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	if _, err := Write(dir, x); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, section := range []string{"## Introduction", "## Preprocessing", "## Modelling Methods", "## Results Discussion", "## Future Work", "2 times", "```python\nx = 1\n", "!ls", "```text\n100%\n", "an exception"} {
 		if !strings.Contains(string(text), section) {
 			t.Errorf("no %q in\n%s", section, text)
@@ -91,9 +77,7 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 func mustText(t *testing.T, x *Experiment) string {
 	t.Helper()
 	text, err := Text(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -170,20 +154,14 @@ func TestHiddenCharactersAreCleaned(t *testing.T) {
 	x := s.load(t)
 	dir := t.TempDir()
 	paths, err := Write(dir, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := &Document{Run: x.Run, Cells: newCells(s.executions)}
 	page, err := d.Page()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	written := map[string]string{"page": string(page), "script": string(d.Script())}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		written[filepath.Base(path)] = string(text)
 	}
 	for name, text := range written {
@@ -201,9 +179,7 @@ func TestHiddenCharactersAreCleaned(t *testing.T) {
 // or in the place of the journal's file, is not read.
 func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.txt")
-	if err := os.WriteFile(other, []byte("of somebody else"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(other, []byte("of somebody else"), 0o600))
 	link := filepath.Join(t.TempDir(), "link.png")
 	if err := os.Symlink(other, link); err != nil {
 		t.Skip(err)
@@ -241,13 +217,9 @@ func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
 	s := newSample(t)
 	large := filepath.Join(t.TempDir(), "large.png")
-	if err := os.WriteFile(large, make([]byte, pageImage+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(large, make([]byte, pageImage+1), 0o600))
 	middling := filepath.Join(t.TempDir(), "middling.png")
-	if err := os.WriteFile(middling, make([]byte, pageImage), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(middling, make([]byte, pageImage), 0o600))
 	for _, file := range []string{large, middling, middling, middling, middling, middling, middling, middling} {
 		d := s.find(5).Detail
 		d.Figures = append(d.Figures, journal.Figure{Figure: sessions.Figure{MIMEType: "image/png"}, File: file})
@@ -265,13 +237,9 @@ func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
 
 func TestSavedJournalIsReadBack(t *testing.T) {
 	text, err := journalJSON(newSample(t).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var saved Saved
-	if err := json.Unmarshal(text, &saved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &saved))
 	if len(saved.Nodes) != 6 || *saved.Best != "3fa9c0de11112222@5" || saved.NodeToParent["3fa9c0de11112222@7"] != "3fa9c0de11112222@4" || !strings.Contains(saved.Nodes[1].Code, hostile) {
 		t.Errorf("got %+v", saved)
 	}

@@ -46,9 +46,7 @@ func TestTheSaverWritesOnceWhatChangesMeanwhile(t *testing.T) {
 	g.gate <- struct{}{}
 	<-g.reading
 	close(g.gate)
-	if err := saver.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, saver.Close(t.Context()))
 	if g.reads > 3 {
 		t.Errorf("it read %d times", g.reads)
 	}
@@ -74,9 +72,7 @@ func TestTheSaverTakesOverWhatHasChanged(t *testing.T) {
 	s.executions[1].Revision, s.executions[1].Trial.Plan = 100, "Another plan."
 	saver.save([]string{"E"})
 	text, err := os.ReadFile(filepath.Join(s.Run.FilesOf(dir, "E"), "journal.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var saved Saved
 	if err := json.Unmarshal(text, &saved); err != nil || len(saved.Nodes) != 6 || saved.Nodes[0].Plan != "Another plan." || saved.Nodes[5].Step != 6 {
 		t.Errorf("%v: %s", err, text)
@@ -106,9 +102,7 @@ func TestTheSaverWritesAllOnceMoreInTheEnd(t *testing.T) {
 	<-g.reading // E has been written by now
 	s.Run.Ended = ended
 	close(g.gate)
-	if err := saver.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, saver.Close(t.Context()))
 	for _, name := range []string{"E", "F"} {
 		text, err := os.ReadFile(filepath.Join(s.Run.FilesOf(dir, name), "journal.json"))
 		if err != nil || !strings.Contains(string(text), `"ended": "2026-05-04T10:30:00Z"`) {
@@ -120,9 +114,7 @@ func TestTheSaverWritesAllOnceMoreInTheEnd(t *testing.T) {
 func TestTheSaverSaysOnceWhatGoesWrong(t *testing.T) {
 	s := newSample(t)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	var log strings.Builder
 	saver := newSaver(source{s}, s.Run.ID, file, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {

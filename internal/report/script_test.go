@@ -123,9 +123,7 @@ func newSolution() *sample {
 func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "best_solution.py")
 	script := string(solution(newSolution().load(t)))
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(script), 0o600))
 	signal.Ignore(os.Interrupt) // as a shell does for what it runs in the background
 	defer signal.Reset(os.Interrupt)
 	command := exec.CommandContext(t.Context(), python(t), path)

@@ -22,24 +22,18 @@ func browse(t *testing.T, page []byte) string {
 		t.Skip("needs chromium")
 	}
 	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, page, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, page, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	dom, err := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=10000", "--dump-dom", "file://"+file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return html.UnescapeString(string(dom))
 }
 
 func TestThePageHoldsNothingThatCouldRun(t *testing.T) {
 	page, err := treePage(newSample(t).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(page)
 	if strings.Count(text, "</script>") != 2 || strings.Count(text, "<script") != 2 || strings.Contains(text, "<img src=x") || strings.Contains(text, "<!-- ]]>") {
 		t.Error("code of a trial stands in the page as it is")
@@ -56,9 +50,7 @@ func TestThePageHoldsNothingThatCouldRun(t *testing.T) {
 
 func TestThePageOfAThousandTrials(t *testing.T) {
 	page, err := treePage(large(1000).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if dom := browse(t, page); strings.Count(dom, ` id="node-`) != 1000 {
 		t.Errorf("the page did not draw: %d bytes of DOM", len(dom))
 	}

@@ -32,9 +32,7 @@ func own(t testing.TB) string {
 		t.Skip("processes are found on Linux only")
 	}
 	stat, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const start = 19 // counted from the field after the program's name
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	return fmt.Sprintf("%s%d.%s ", processPrefix, os.Getpid(), fields[start])
@@ -175,9 +173,7 @@ func TestWhoIsNoProcess(t *testing.T) {
 		}
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := h.withoutSession(r, message{clientName: "x"}); got.Client != "" {
 		t.Errorf("another machine: %+v", got)
 	}
@@ -247,9 +243,7 @@ func houses(t *testing.T) map[string]*watchedHouse {
 		}
 		path := filepath.Join(t.TempDir(), "s")
 		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		h := openAt(t, l, options)
 		h.addr = "localhost"
 		h.http.Transport = unixTransport(path)
@@ -283,16 +277,10 @@ func startClient(t *testing.T, h *watchedHouse) *client {
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), actAsClient+"="+h.addr+" "+h.socket)
 	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, command.Start())
 	return &client{command.Process.Pid, command, in, bufio.NewReader(out)}
 }
 
@@ -301,9 +289,7 @@ func (c *client) ask(t *testing.T) string {
 	t.Helper()
 	_, _ = io.WriteString(c.in, "\n")
 	line, err := c.out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := strconv.Unquote(strings.TrimSpace(line))
 	if err != nil {
 		t.Fatal(line)

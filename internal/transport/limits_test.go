@@ -179,9 +179,7 @@ func TestMemoryOfOneClient(t *testing.T) {
 	const limit = 4 * bodyStep
 	b := newBodies(limit, patient) // which nobody needs: there is room for all of it
 	mine := &incoming{of: b, owner: "me", ctx: context.Background()}
-	if err := mine.grow(largeBody + bodiesAtOnce*limit/2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mine.grow(largeBody+bodiesAtOnce*limit/2))
 	more := &incoming{of: b, owner: "me", ctx: context.Background()}
 	if err := more.grow(largeBody + 1); err == nil {
 		t.Error("one client has more than half")

@@ -98,9 +98,7 @@ func TestOneAddressHasItsShare(t *testing.T) {
 func TestUnixSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := openAt(t, l, HTTPOptions{})
 	h.addr = "any-name"
 	h.http.Transport = unixTransport(path)
@@ -111,31 +109,21 @@ func TestUnixSocket(t *testing.T) {
 func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 	}
 	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pool = x509.NewCertPool()
 	pool.AddCert(parsed)
 	return cert, key, pool
@@ -144,9 +132,7 @@ func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string,
 func TestTLS(t *testing.T) {
 	cert, key, pool := writeCertificate(t, t.TempDir(), 1)
 	config, err := TLSConfig(cert, key, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A machine that stops for a while between a head and its body must not look like a
 	// client that does.
 	h := open(t, HTTPOptions{TLS: config, sending: 3 * time.Second, reading: 3 * time.Second})
@@ -156,9 +142,7 @@ func TestTLS(t *testing.T) {
 		defer client.CloseIdleConnections()
 		q := inModern(t, post(calling(1, "wait", "")))
 		r, err := http.NewRequest(q.method, "https://"+h.addr+q.path, strings.NewReader(q.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, value := range q.header {
 			r.Header.Set(name, value)
 		}
@@ -192,16 +176,12 @@ func TestANewCertificateIsTaken(t *testing.T) {
 	dir := t.TempDir()
 	path, key, _ := writeCertificate(t, dir, 1)
 	c := &certificate{cert: path, key: key, log: slog.New(slog.DiscardHandler)}
-	if err := c.load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.load())
 	serial := func() int64 { return c.current().Leaf.SerialNumber.Int64() }
 	if n := serial(); n != 1 {
 		t.Fatal(n)
 	}
-	if err := os.WriteFile(key, []byte("half written"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(key, []byte("half written"), 0o600))
 	if n := serial(); n != 1 {
 		t.Errorf("a broken pair is served: %d", n)
 	}

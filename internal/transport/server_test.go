@@ -126,9 +126,7 @@ type house struct {
 func open(t testing.TB, options HTTPOptions) *house {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return openAt(t, l, options)
 }
 
@@ -142,9 +140,7 @@ func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
 func openWith(t testing.TB, tl *tools, s *server.MCPServer) *house {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return serving(t, l, tl, s, HTTPOptions{})
 }
 
@@ -226,9 +222,7 @@ func (h *house) send(t testing.TB, q request) (reply, string) {
 	response := h.begin(context.Background(), t, q)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return reply{response.Status, response.StatusCode, response.Header}, string(body)
 }
 
@@ -236,9 +230,7 @@ func (h *house) send(t testing.TB, q request) (reply, string) {
 func (h *house) begin(ctx context.Context, t testing.TB, q request) *http.Response {
 	t.Helper()
 	response, err := h.try(ctx, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response
 }
 
@@ -294,9 +286,7 @@ func calling(id int, tool, arguments string) string {
 func inModern(t testing.TB, q request) request {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal([]byte(q.body), &m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(q.body), &m))
 	params, _ := m["params"].(map[string]any)
 	if params == nil {
 		params = map[string]any{}
@@ -308,9 +298,7 @@ func inModern(t testing.TB, q request) request {
 	}
 	m["params"] = params
 	body, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q.body = string(body)
 	q = q.with("Mcp-Protocol-Version", modern, "Mcp-Method", m["method"].(string))
 	if name, ok := params["name"].(string); ok {
@@ -445,3 +433,11 @@ type refusal int
 func (refusal) Error() string     { return "a token is needed" }
 func (r refusal) Status() int     { return int(r) }
 func (refusal) Challenge() string { return `Bearer realm="test"` }
+
+// must ends a test by an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

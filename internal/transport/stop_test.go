@@ -44,9 +44,7 @@ func TestStopping(t *testing.T) {
 	}
 	idle := bufio.NewReader(conn)
 	response, err := http.ReadResponse(idle, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := response.Body.Close(); err != nil { // reads it to its end
 		t.Fatal(err)
 	}
@@ -113,9 +111,7 @@ func TestStoppingListens(t *testing.T) {
 		"a subscription":    inModern(t, post(listen)),
 	} {
 		response, err := h.try(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusServiceUnavailable || !response.Close || response.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %s %v", name, response.Status, response.Header)
@@ -147,17 +143,11 @@ func TestStoppingListens(t *testing.T) {
 func (h *house) raw(t *testing.T) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", h.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	// What the system would keep for a client that does not read is little.
-	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	must(t, conn.SetDeadline(time.Now().Add(patient)))
 	return conn
 }
 
@@ -215,9 +205,7 @@ func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
 		time.Sleep(1500 * time.Millisecond) // longer than all deadlines: nothing may happen
 		h.tools.finish <- struct{}{}
 		response, err := http.ReadResponse(answers, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
 		if err != nil || textOf(t, string(body)) != "finished" {

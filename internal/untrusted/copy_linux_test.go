@@ -15,22 +15,16 @@ import (
 func TestCopyDirLeavesOutWhatCanNotBeRead(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	write(t, from, "secret", "x")
-	if err := os.Mkdir(filepath.Join(from, "unlisted"), 0o311); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(from, "unlisted"), 0o311))
 	for path, mode := range map[string]os.FileMode{
 		filepath.Dir(from): 0o755, from: 0o755, filepath.Join(from, "secret"): 0, to: 0o777,
 	} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(path, mode))
 	}
 	if os.Getuid() == 0 {
 		runtime.LockOSThread() // never unlocked: the thread ends with the test
 		const nobody = 65534
-		if err := syscall.Setfsuid(nobody); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Setfsuid(nobody))
 		defer func() { _ = syscall.Setfsuid(0) }() // the directories are to be removed
 	}
 	left, err := copyPath(t.Context(), to, from)
@@ -44,9 +38,7 @@ func TestACopyTakesNoMoreRoomThanItsFile(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	const size = 1 << 40
 	file, err := os.Create(filepath.Join(from, "large"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = file.WriteAt([]byte("a"), 0)
 	_, middle := file.WriteAt([]byte("b"), size/2)
 	if err := errors.Join(err, middle, file.Truncate(size), file.Close()); err != nil {
@@ -56,9 +48,7 @@ func TestACopyTakesNoMoreRoomThanItsFile(t *testing.T) {
 		t.Fatalf("%q %v", left, err)
 	}
 	copied, err := os.Open(filepath.Join(to, "large"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer copied.Close()
 	info, err := copied.Stat()
 	if err != nil || info.Size() != size {

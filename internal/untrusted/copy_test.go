@@ -34,9 +34,7 @@ func TestCopyDirCopiesWhatADirectoryHolds(t *testing.T) {
 	big := strings.Repeat("0123456789", 300_000)
 	for name, text := range map[string]string{"empty": "", "data.csv": big, "sub/deep/x": "x", "closed/y": "y"} {
 		path := filepath.Join(from, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o640), os.Chtimes(path, then, then)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o640), os.Chtimes(path, then, then)))
 	}
 	err := errors.Join(
 		os.Chmod(filepath.Join(from, "data.csv"), 0o700),
@@ -45,9 +43,7 @@ func TestCopyDirCopiesWhatADirectoryHolds(t *testing.T) {
 		os.Chmod(filepath.Join(from, "closed"), 0o500), // nobody may write into it
 		os.Chtimes(filepath.Join(from, "closed"), then, then),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { // or they could not be removed
 		_ = os.Chmod(filepath.Join(from, "closed"), 0o700)
 		_ = os.Chmod(filepath.Join(to, "closed"), 0o700)
@@ -133,9 +129,7 @@ func TestCopyDirRefusesWhatIsTooDeep(t *testing.T) {
 func TestNamesOfOneFileStayThat(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	write(t, from, "a", strings.Repeat("x", 1<<20))
-	if err := os.Mkdir(filepath.Join(from, "d"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(from, "d"), 0o700))
 	for i := range 30 {
 		if err := os.Link(filepath.Join(from, "a"), filepath.Join(from, "d", strconv.Itoa(i))); err != nil {
 			t.Skipf("no hard links here: %v", err)

@@ -68,9 +68,7 @@ func TestOnlyWhatItIsIsOpened(t *testing.T) {
 func TestADirectoryIsGone(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "d")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o700))
 	above, name, err := OpenParent(dir)
 	if err != nil || name != "d" {
 		t.Fatal(name, err)
@@ -87,9 +85,7 @@ func TestADirectoryIsGone(t *testing.T) {
 		{"a link", func() error { return os.Symlink("d2", dir) }, false},
 		{"another", func() error { return errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)) }, true},
 	} {
-		if err := step.do(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, step.do())
 		if gone := IsGone(opened, dir); gone != step.gone {
 			t.Errorf("%s: %v", step.name, gone)
 		}

@@ -14,13 +14,9 @@ func nest(t *testing.T, dir string, depth int) {
 	t.Helper()
 	root := openRoot(t, dir)
 	for range depth {
-		if err := errors.Join(root.Mkdir("d", 0o700), root.WriteFile("f", nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(root.Mkdir("d", 0o700), root.WriteFile("f", nil, 0o600)))
 		inner, err := root.OpenRoot("d")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = root.Close() // what was made in it is made
 		root = inner
 	}
@@ -29,9 +25,7 @@ func nest(t *testing.T, dir string, depth int) {
 
 func TestATreeIsRemovedHoweverDeepItIs(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "tree"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "tree"), 0o700))
 	nest(t, filepath.Join(dir, "tree"), 10*openAtOnce)
 	if err := RemoveTree(t.Context(), openRoot(t, dir), "tree"); err != nil {
 		t.Error(err)
@@ -45,9 +39,7 @@ func TestATreeIsRemovedWhateverItsModes(t *testing.T) {
 		write(t, dir, strconv.Itoa(i), "x")
 	}
 	closed := filepath.Join(dir, "closed", "inner")
-	if err := errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)))
 	if err := RemoveTree(t.Context(), openRoot(t, filepath.Dir(dir)), filepath.Base(dir)); err != nil {
 		t.Error(err)
 	}
@@ -83,9 +75,7 @@ func TestARemovalEndsThoughFilesComeFaster(t *testing.T) {
 		}
 		_ = root.MkdirAll(filepath.Join("tree", strconv.Itoa(n), "d"), 0o700)
 	}}, top: root}
-	if err := root.MkdirAll("tree/d", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, root.MkdirAll("tree/d", 0o700))
 	if r.remove(root, "tree", "tree", 0); !errors.Is(r.first, context.Canceled) {
 		t.Error(r.first)
 	}

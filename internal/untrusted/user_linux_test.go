@@ -18,9 +18,7 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]fs.FileMode{"secret": 0o600, "open": 0o644, "own": 0o600} {
 		write(t, dir, name, name)
-		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(dir, name), mode))
 	}
 	if err := errors.Join(
 		os.Chown(filepath.Join(dir, "own"), nobody, nobody), os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777),

@@ -97,12 +97,8 @@ func TestAFileThatMeetsAnother(t *testing.T) {
 		t.Error(replaced, err)
 	}
 	there, err := w.replaceable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := root.Remove("notes"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, root.Remove("notes"))
 	if replaced, err := w.put([]byte("y"), there); replaced || err != nil {
 		t.Error(replaced, err)
 	}

@@ -48,9 +48,7 @@ func zipped(t testing.TB, entries ...entry) []byte {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -74,18 +72,14 @@ func tarred(t testing.TB, entries ...entry) []byte {
 		if e.mode&fs.ModeSetuid != 0 {
 			header.Mode |= 0o4000
 		}
-		if err := w.WriteHeader(header); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(header))
 		if header.Size > 0 {
 			if _, err := io.WriteString(w, e.text); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -106,12 +100,8 @@ func files(t testing.TB, content map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range content {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }
@@ -155,9 +145,7 @@ func tree(t testing.TB, dir string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list
 }
 
@@ -248,9 +236,7 @@ func TestArchives(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			dir := t.TempDir()
 			source := filepath.Join(dir, test.archive)
-			if err := os.WriteFile(source, test.data, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(source, test.data, 0o644))
 			p, made, err := prepare(t, source)
 			if test.err != "" {
 				if err == nil || !contains(err.Error(), test.archive, test.err) {
@@ -261,9 +247,7 @@ func TestArchives(t *testing.T) {
 				}
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if got := tree(t, p.Input()); test.want != nil && !slices.Equal(got, test.want) {
 				t.Errorf("input/ holds %q, want %q", got, test.want)
 			}
@@ -282,4 +266,12 @@ var emptyWorkspace = []string{".understudy/", ".understudy/lock=", "working/"}
 
 func contains(text string, parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
+}
+
+// must ends a test by an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -23,19 +23,13 @@ func TestLinksOfDirectories(t *testing.T) {
 		"out.csv": filepath.Join(outside, "o.csv"), "out-dir": filepath.Join(outside, "dir"), "out.zip": filepath.Join(outside, "o.zip"),
 		"archive.zip": "a.zip", "nowhere": "missing", "round": "round", "device": os.DevNull,
 	} {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	// Two that lead round by way of the outside, and one into the workspace.
 	for link, target := range map[string]string{filepath.Join(outside, "dir", "again"): outside, filepath.Join(dir, "ws"): ws} {
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, link))
 	}
-	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	p := mustPlan(t, Options{Dir: ws}, dir)
 	made := mustPrepare(t, p)
 	got := tree(t, p.Input())
@@ -62,9 +56,7 @@ func TestLinkToBlob(t *testing.T) {
 	blobs := files(t, map[string]string{"abc123": string(zipped(t, file("x", "1"))), "b.tar": string(zipped(t, file("y", "2")))})
 	dir := t.TempDir()
 	for name, blob := range map[string]string{"data.zip": "abc123", "more.zip": "b.tar"} {
-		if err := os.Symlink(filepath.Join(blobs, blob), filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(filepath.Join(blobs, blob), filepath.Join(dir, name)))
 	}
 	for _, link := range []bool{false, true} {
 		p := mustPlan(t, Options{Dir: filepath.Join(t.TempDir(), "w"), Link: link}, dir)
@@ -74,9 +66,7 @@ func TestLinkToBlob(t *testing.T) {
 		}
 	}
 	p, _, err := prepare(t, filepath.Join(dir, "data.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := tree(t, p.Input()), []string{"data/", "data/x=1"}; !slices.Equal(got, want) {
 		t.Errorf("given itself: input/ holds %q, want %q", got, want)
 	}
@@ -85,13 +75,9 @@ func TestLinkToBlob(t *testing.T) {
 // TestBackslashesInNames: in an archive with slashes they are a part of names.
 func TestBackslashesInNames(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(source, zipped(t, file("d/x", "1"), file(`a\b`, "2")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, zipped(t, file("d/x", "1"), file(`a\b`, "2")), 0o600))
 	p, _, err := prepare(t, source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := tree(t, p.Input()), []string{"a/", `a/a\b=2`, "a/d/", "a/d/x=1"}; !slices.Equal(got, want) {
 		t.Errorf("input/ holds %q, want %q", got, want)
 	}
@@ -101,16 +87,12 @@ func TestBackslashesInNames(t *testing.T) {
 func TestNamesThatAreNoUTF8(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "a.tar")
 	inner := string(zipped(t, file("z", "2")))
-	if err := os.WriteFile(source, tarred(t, file("caf\xe9/x.csv", "1"), file("caf\xe9/y.zip", inner)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, tarred(t, file("caf\xe9/x.csv", "1"), file("caf\xe9/y.zip", inner)), 0o600))
 	if err := os.Mkdir(filepath.Join(t.TempDir(), "caf\xe9"), 0o700); err != nil {
 		t.Skip("the system takes no such names")
 	}
 	p, _, err := prepare(t, source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := tree(t, p.Input()), []string{"a/", "a/caf\xe9/", "a/caf\xe9/x.csv=1", "a/caf\xe9/y/", "a/caf\xe9/y/z=2"}; !slices.Equal(got, want) {
 		t.Errorf("input/ holds %q, want %q", got, want)
 	}
@@ -121,15 +103,11 @@ func TestLinksThatMultiply(t *testing.T) {
 	outside, dir := t.TempDir(), files(t, map[string]string{"x": "1"})
 	link := func(target, name string) {
 		t.Helper()
-		if err := os.Symlink(target, name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, name))
 	}
 	for i := range 24 {
 		level := filepath.Join(outside, strconv.Itoa(i))
-		if err := os.Mkdir(level, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(level, 0o700))
 		next := filepath.Join(outside, strconv.Itoa(i+1))
 		link(next, filepath.Join(level, "a"))
 		link(next, filepath.Join(level, "b"))
@@ -139,9 +117,7 @@ func TestLinksThatMultiply(t *testing.T) {
 	if made.Files != 1 || !contains(strings.Join(made.Notes, "\n"), "disk: is a link to /, which the data is in") {
 		t.Errorf("%+v", made)
 	}
-	if err := os.Mkdir(filepath.Join(outside, "24"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(outside, "24"), 0o700))
 	link(filepath.Join(outside, "0"), filepath.Join(dir, "graph"))
 	if _, _, err := prepare(t, dir); err == nil || !strings.Contains(err.Error(), "lead to more than 100 files") {
 		t.Errorf("%v", err)
@@ -151,18 +127,14 @@ func TestLinksThatMultiply(t *testing.T) {
 // TestChangeBehindLink is data that has changed where a link out of it leads.
 func TestChangeBehindLink(t *testing.T) {
 	outside, dir := files(t, map[string]string{"d/v.csv": "old"}), files(t, map[string]string{"x": "1"})
-	if err := os.Symlink(filepath.Join(outside, "d"), filepath.Join(dir, "d")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(outside, "d"), filepath.Join(dir, "d")))
 	options := Options{Dir: filepath.Join(t.TempDir(), "w")}
 	p := mustPlan(t, options, dir)
 	mustPrepare(t, p)
 	if now := p.Progress(); now.Done != now.Total || now.Total != 4 {
 		t.Errorf("progress %+v", now)
 	}
-	if err := os.WriteFile(filepath.Join(outside, "d", "v.csv"), []byte("newer"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(outside, "d", "v.csv"), []byte("newer"), 0o600))
 	if _, err := mustPlan(t, options, dir).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "has changed since") {
 		t.Errorf("%v", err)
 	}
@@ -172,12 +144,8 @@ func TestChangeBehindLink(t *testing.T) {
 func TestCopiedModes(t *testing.T) {
 	dir := files(t, map[string]string{"d/loose": "1", "read-only": "2"})
 	for name, mode := range map[string]os.FileMode{"d/loose": 0o777, "read-only": 0o444, "d": 0o777} {
-		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(filepath.Join(dir, name), someTime, someTime); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(dir, name), mode))
+		must(t, os.Chtimes(filepath.Join(dir, name), someTime, someTime))
 	}
 	p := mustPlan(t, Options{}, dir)
 	mustPrepare(t, p)
@@ -195,9 +163,7 @@ func TestUnreadable(t *testing.T) {
 		t.Skip("root may read everything")
 	}
 	dir := files(t, map[string]string{"d/x": "1"})
-	if err := os.Chmod(filepath.Join(dir, "d", "x"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(filepath.Join(dir, "d", "x"), 0))
 	if _, err := NewPlan([]string{filepath.Join(dir, "d", "x")}, Options{Dir: filepath.Join(t.TempDir(), "w")}); err == nil || !strings.Contains(err.Error(), "can't be read") {
 		t.Errorf("as a source: %v", err)
 	}

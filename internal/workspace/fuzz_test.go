@@ -25,14 +25,10 @@ func FuzzUnpackTar(f *testing.F) {
 func unpackAnything(t *testing.T, name string, data []byte) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, name)
-	if err := os.WriteFile(source, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, data, 0o600))
 	limits := Limits{Unpacked: 1 << 20, Entries: 50, Ratio: 50, RatioFrom: 100_000, Depth: 3}
 	p, err := NewPlan([]string{source}, Options{Dir: filepath.Join(dir, "w"), Limits: limits})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, failed := p.Prepare(t.Context())
 	if found := tree(t, dir); failed != nil && len(found) != 2+len(emptyWorkspace) {
 		t.Fatalf("%v; left behind: %q", failed, found)
@@ -41,9 +37,7 @@ func unpackAnything(t *testing.T, name string, data []byte) {
 		return
 	}
 	root, err := filepath.EvalSymlinks(p.Input())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var bytes int64
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

@@ -79,9 +79,7 @@ func TestLyingArchives(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			source := filepath.Join(t.TempDir(), test.archive)
-			if err := os.WriteFile(source, test.data(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(source, test.data(), 0o644))
 			p, _, err := prepare(t, source)
 			if err == nil || !contains(err.Error(), source, test.err) {
 				t.Fatalf("error %v; it should name %s and say %q", err, source, test.err)
@@ -113,9 +111,7 @@ func TestOverlap(t *testing.T) {
 	binary.LittleEndian.PutUint16(closing[10:], count)
 	binary.LittleEndian.PutUint32(closing[12:], uint32(count*len(header)))
 	source := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(source, append(out, closing...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, append(out, closing...), 0o644))
 	if _, _, err := prepare(t, source); err == nil || !strings.Contains(err.Error(), "more than 50 times its size") {
 		t.Errorf("error %v", err)
 	}
@@ -128,9 +124,7 @@ func TestListIsBounded(t *testing.T) {
 		names[i] = folder(strings.Repeat("d", 100) + "/")
 	}
 	source := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(source, zipped(t, names...), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, zipped(t, names...), 0o644))
 	if _, _, err := prepare(t, source); err == nil || !strings.Contains(err.Error(), "list of entries is too long") {
 		t.Errorf("error %v", err)
 	}
@@ -140,13 +134,9 @@ func TestListIsBounded(t *testing.T) {
 func TestModes(t *testing.T) {
 	source := filepath.Join(t.TempDir(), "a.tar")
 	loose := entry{name: "loose", text: "1", mode: 0o777 | os.ModeSetuid}
-	if err := os.WriteFile(source, tarred(t, loose, entry{name: "none", text: "2"}), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, tarred(t, loose, entry{name: "none", text: "2"}), 0o644))
 	p, _, err := prepare(t, source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, want := range map[string]os.FileMode{"loose": 0o755, "none": 0o400} {
 		info, err := os.Stat(filepath.Join(p.Input(), "a", name))
 		if err != nil || info.Mode() != want || !info.ModTime().Equal(someTime) {

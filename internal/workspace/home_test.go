@@ -17,18 +17,14 @@ var quiet = slog.New(slog.DiscardHandler)
 func newTestHome(t *testing.T, root, name string) *Home {
 	t.Helper()
 	h, err := NewHome(root, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := []string{}
 	for _, entry := range entries {
 		list = append(list, entry.Name())
@@ -58,9 +54,7 @@ func TestHome(t *testing.T) {
 			mustPrepare(t, mustPlan(t, Options{Dir: h.Dir}, files(t, map[string]string{"x": "1"})))
 			if test.use {
 				for range 2 {
-					if err := h.Use(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, h.Use())
 				}
 			}
 			if test.file != "" {
@@ -91,26 +85,14 @@ func TestSweep(t *testing.T) {
 	root := t.TempDir()
 	alive := newTestHome(t, root, "alive")
 	used := newTestHome(t, root, "used")
-	if err := used.Use(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, used.Use())
 	for _, name := range []string{"dead", "written"} { // as if their servers were killed: unlocked
-		if err := os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, name)+unusedEnding, []byte(unusedText(name)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700))
+		must(t, os.WriteFile(filepath.Join(root, name)+unusedEnding, []byte(unusedText(name)), 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(root, "foreign")+unusedEnding, []byte("a list"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "written", WorkingName, "x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(root, "foreign", WorkingName), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(root, "foreign")+unusedEnding, []byte("a list"), 0o600))
+	must(t, os.WriteFile(filepath.Join(root, "written", WorkingName, "x"), nil, 0o600))
+	must(t, os.MkdirAll(filepath.Join(root, "foreign", WorkingName), 0o700))
 	next := newTestHome(t, root, "next")
 	Sweep(t.Context(), root, quiet)
 	want := []string{"alive", "alive.unused", "foreign", "foreign.unused", "next", "next.unused", "used", "written"}

@@ -16,18 +16,14 @@ func mustPlan(t *testing.T, options Options, sources ...string) *Plan {
 		options.Dir = filepath.Join(t.TempDir(), "w")
 	}
 	p, err := NewPlan(sources, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
 func mustPrepare(t *testing.T, p *Plan) Summary {
 	t.Helper()
 	made, err := p.Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 
@@ -117,9 +113,7 @@ func TestRefused(t *testing.T) {
 func TestLinkMode(t *testing.T) {
 	dir := files(t, map[string]string{"x.csv": "1", "d/y": "2", "z.zip": string(zipped(t, file("x", "3"))), "bad.zip": "no zip"})
 	origin, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := mustPlan(t, Options{Link: true}, dir)
 	made := mustPrepare(t, p)
 	want := []string{"bad.zip->" + filepath.Join(origin, "bad.zip"), "d->" + filepath.Join(origin, "d"), "x.csv->" + filepath.Join(origin, "x.csv"), "z/", "z/x=3"}
@@ -140,9 +134,7 @@ func TestReuse(t *testing.T) {
 		t.Error("a new workspace was reused")
 	}
 	mark := filepath.Join(options.Dir, InputName, "mark")
-	if err := os.WriteFile(mark, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(mark, nil, 0o600))
 	again := mustPlan(t, options, dir)
 	if made := mustPrepare(t, again); !made.Reused {
 		t.Error("the same data was copied again")
@@ -162,9 +154,7 @@ func TestReuse(t *testing.T) {
 	if _, err := NewPlan([]string{dir}, linked); err == nil || !contains(err.Error(), "--data-mode copy") {
 		t.Errorf("another mode: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "x.csv"), []byte("22"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "x.csv"), []byte("22"), 0o600))
 	if _, err := mustPlan(t, options, dir).Prepare(t.Context()); err == nil || !contains(err.Error(), "has changed since", "remove that directory") {
 		t.Errorf("changed data: %v", err)
 	}
