@@ -269,8 +269,8 @@ func TestParallelDirections(t *testing.T) {
 func TestForgottenExecutions(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a := newAgent(t, j, "a", "c")
-	must(t, j.Begin(t.Context(), a.next("slow", nil)))
-	must(t, j.Begin(t.Context(), a.next("a trial", &sessions.Trial{Plan: "p"})))
+	a.begin("slow", nil)
+	a.begin("a trial", &sessions.Trial{Plan: "p"})
 	a.run("next", fine)
 	r := open(t, j.Path())
 	all, err := r.Executions(t.Context(), Query{})
@@ -289,7 +289,7 @@ func TestTaskAndAnalysisAreKept(t *testing.T) {
 	j := begin(t, newPath(t), Options{Run: run})
 	a := newAgent(t, j, "a", "c")
 	a.secrets = []string{"sk-12345"}
-	must(t, j.Begin(t.Context(), a.next("x", &sessions.Trial{Plan: "p", Analysis: "sk-12345 was slow"})))
+	a.begin("x", &sessions.Trial{Plan: "p", Analysis: "sk-12345 was slow"})
 	r := open(t, j.Path())
 	got, err := r.Run(t.Context(), "")
 	if err != nil || got.Task != run.Task || got.Name != run.Name || got.Search != run.Search {

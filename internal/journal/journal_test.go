@@ -52,21 +52,15 @@ func newAgent(t testing.TB, j *Journal, id string, client sessions.Client) *agen
 
 func (a *agent) stand() {
 	a.t.Helper()
-	err := a.j.SaveSession(a.t.Context(), sessions.SessionState{InterpreterID: a.id, Client: a.client, Created: time.Now(), Present: a.present})
-	if err != nil {
-		a.t.Error(err)
-	}
+	must(a.t, a.j.SaveSession(a.t.Context(), sessions.SessionState{InterpreterID: a.id, Client: a.client, Created: time.Now(), Present: a.present}))
 }
 
 func (a *agent) branch(id string) *agent {
 	a.t.Helper()
 	b := &agent{t: a.t, j: a.j, id: id, client: a.client, number: a.number, present: a.present}
-	err := a.j.SaveSession(a.t.Context(), sessions.SessionState{
+	must(a.t, a.j.SaveSession(a.t.Context(), sessions.SessionState{
 		InterpreterID: id, Client: a.client, Created: time.Now(), Parent: a.id, Origin: a.present, Present: a.present,
-	})
-	if err != nil {
-		a.t.Error(err)
-	}
+	}))
 	return b
 }
 
@@ -80,6 +74,14 @@ func (a *agent) next(code string, trial *sessions.Trial) sessions.Entry {
 	if a.follows != (sessions.StateRef{}) {
 		e.Follows, a.follows = a.follows, sessions.StateRef{}
 	}
+	return e
+}
+
+// begin begins an execution.
+func (a *agent) begin(code string, trial *sessions.Trial) sessions.Entry {
+	a.t.Helper()
+	e := a.next(code, trial)
+	must(a.t, a.j.Begin(a.t.Context(), e))
 	return e
 }
 
@@ -141,8 +143,7 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	a := newAgent(t, j, "3fa9", "stdio")
-	e := a.next("x = 1\x00", nil)
-	must(t, j.Begin(t.Context(), e))
+	e := a.begin("x = 1\x00", nil)
 	r := open(t, file)
 	before, err := r.Executions(t.Context(), Query{Run: j.RunID()})
 	if err != nil || len(before) != 1 || before[0].Status != sessions.StatusRunning || before[0].Detail != nil {

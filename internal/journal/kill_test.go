@@ -55,7 +55,7 @@ func writeUntilKilled(file string) int {
 // Whatever was said to be stored is there when its server was killed at any moment,
 // and the file is sound.
 func TestKilled(t *testing.T) {
-	kills := 200
+	kills := 60
 	if testing.Short() {
 		kills = 20
 	}

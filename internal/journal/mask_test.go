@@ -69,12 +69,9 @@ func TestMaskFiles(t *testing.T) {
 	const secret = "sk-0123456789"
 	m := newMasker([]string{secret})
 	for _, at := range []int{0, pieceSize - 1, pieceSize - 5, pieceSize, 2*pieceSize + 7, 3*pieceSize - len(secret)} {
-		text := bytes.Repeat([]byte("."), 3*pieceSize)
-		copy(text[at:], secret)
-		var out bytes.Buffer
-		want := strings.Replace(string(text), secret, masked, 1)
-		if err := m.pass(&out, bytes.NewReader(text), false); err != nil || out.String() != want {
-			t.Errorf("at %d: %d bytes, %v; want %d", at, out.Len(), err, len(want))
+		text := strings.Repeat(".", at) + secret + strings.Repeat(".", 3*pieceSize-at-len(secret))
+		if got, want := passed(t, m, text, false), strings.Replace(text, secret, masked, 1); got != want {
+			t.Errorf("at %d: %d bytes; want %d", at, len(got), len(want))
 		}
 	}
 	for _, test := range []struct {
@@ -82,11 +79,18 @@ func TestMaskFiles(t *testing.T) {
 		cut  bool
 		want string
 	}{{"sk-012345678", false, "sk-012345678"}, {"x sk-012345678", true, "x " + masked}, {"x sk-", true, "x sk-"}} {
-		var out bytes.Buffer
-		if err := m.pass(&out, strings.NewReader(test.text), test.cut); err != nil || out.String() != test.want {
-			t.Errorf("%q: %q, %v", test.text, out.String(), err)
+		if got := passed(t, m, test.text, test.cut); got != test.want {
+			t.Errorf("%q: %q", test.text, got)
 		}
 	}
+}
+
+// passed is what becomes of a file.
+func passed(t *testing.T, m *masker, text string, cut bool) string {
+	t.Helper()
+	var out strings.Builder
+	must(t, m.pass(&out, strings.NewReader(text), cut))
+	return out.String()
 }
 
 // At the edge of a piece the longer of two values is masked, a word, and a short one.
@@ -94,21 +98,18 @@ func TestMaskFilesAtEdges(t *testing.T) {
 	m := newMasker([]string{"token-1234", "token-1234-restofsecret", "swordfish", "a1b2", "two\nlines-1"})
 	for _, secret := range []string{"token-1234-restofsecret", "token-1234", "swordfish", "a1b2", "two\nlines-1"} {
 		for _, around := range []string{" ", "\n"} {
-			for at := pieceSize - 40; at < pieceSize+60; at++ {
+			for at := pieceSize - len(secret) - 10; at < pieceSize+10; at++ {
 				text := strings.Repeat(".", at) + around + secret + around + strings.Repeat(".", 100)
-				want := strings.Replace(text, secret, masked, 1)
-				var out bytes.Buffer
-				if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != want {
-					t.Fatalf("%q at %d: %q, %v", secret, at, out.String()[at-10:], err)
+				if got := passed(t, m, text, false); got != strings.Replace(text, secret, masked, 1) {
+					t.Fatalf("%q at %d: %q", secret, at, got[at-10:])
 				}
 			}
 		}
 	}
-	for at := pieceSize - 40; at < pieceSize+60; at++ { // in the middle of others it is no word
+	for at := pieceSize - 34; at < pieceSize+10; at++ { // in the middle of others it is no word
 		text := strings.Repeat(".", at) + "my_swordfish swordfish_2" + strings.Repeat(".", 100)
-		var out bytes.Buffer
-		if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != text {
-			t.Fatalf("at %d: %q, %v", at, out.String()[at:], err)
+		if got := passed(t, m, text, false); got != text {
+			t.Fatalf("at %d: %q", at, got[at:])
 		}
 	}
 }
@@ -150,10 +151,8 @@ func TestMaskWords(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
 	}
-	var out bytes.Buffer
-	text := strings.Repeat("json_x\n", pieceSize/3)
-	if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != text {
-		t.Errorf("a file of words: %v", err)
+	if text := strings.Repeat("json_x\n", pieceSize/3); passed(t, m, text, false) != text {
+		t.Error("a file of words is changed")
 	}
 }
 
@@ -211,8 +210,7 @@ func TestTrialsHaveNoSecrets(t *testing.T) {
 	a := newAgent(t, j, "a", "c")
 	a.secrets = []string{secret}
 	must(t, j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}))
-	e := a.next("raise", &sessions.Trial{MetricVarName: secret})
-	must(t, j.Begin(t.Context(), e))
+	e := a.begin("raise", &sessions.Trial{MetricVarName: secret})
 	traceback := "ValueError: " + strings.Repeat("z", 270) + secret
 	if _, err := j.Record(t.Context(), a.done(e, sessions.Result{Status: sessions.StatusError, ExcType: "ValueError", Traceback: traceback})); err != nil {
 		t.Fatal(err)
@@ -238,8 +236,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	long := strings.Repeat("line\n", 50_000) + secret
 	quoted, err := json.Marshal(secret)
 	must(t, err)
-	name := "x"
-	e := a.next("x = "+string(quoted)+secret, &sessions.Trial{Plan: secret, MetricVarName: name})
+	e := a.next("x = "+string(quoted)+secret, &sessions.Trial{Plan: secret, MetricVarName: "x"})
 	e.Arguments = json.RawMessage(`{"k": ` + string(quoted) + `}`)
 	must(t, j.Begin(t.Context(), e))
 	e.Printed[0] = sessions.Printed{Text: []byte{}, Path: write("stdout", long), Size: int64(len(long))}

@@ -107,9 +107,9 @@ func TestNothingScans(t *testing.T) {
 	a.run("x", fine)
 	a.branch("b").try(1, true, fine)
 	newAgent(t, j, "n", sessions.Anonymous).try(1, true, fine)
-	must(t, j.Begin(t.Context(), a.next("runs", &sessions.Trial{MetricVarName: "m", Maximize: true})))
+	a.begin("runs", &sessions.Trial{MetricVarName: "m", Maximize: true})
 	a.stand()
-	must(t, j.Begin(t.Context(), a.next("runs", nil)))
+	a.begin("runs", nil)
 	a.run("next", fine)
 	must(t, j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a"}}))
 	queries := map[string]bool{}

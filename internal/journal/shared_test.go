@@ -90,8 +90,7 @@ func lockedBy(t *testing.T, file string) (release func()) {
 func TestLockedJournal(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a, b := newAgent(t, j, "a", "c"), newAgent(t, j, "b", "c")
-	e := a.next("slow", &sessions.Trial{MetricVarName: "loss"})
-	must(t, j.Begin(t.Context(), e))
+	e := a.begin("slow", &sessions.Trial{MetricVarName: "loss"})
 	release := lockedBy(t, j.Path())
 	value := 0.5
 	e = a.done(e, fine)
