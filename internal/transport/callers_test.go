@@ -198,14 +198,12 @@ func TestWithoutASession(t *testing.T) {
 		t.Errorf("two calls of one program share nothing: %s", body)
 	}
 	for _, method := range []string{"ping", "tools/list", "resources/list"} {
-		if response, body := h.send(t, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`)); response.StatusCode != http.StatusOK || !strings.Contains(body, `"id":7,"result"`) {
-			t.Errorf("%s: %s %s", method, response.Status, body)
+		if _, body := h.answers(t, method, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`), http.StatusOK); !strings.Contains(body, `"id":7,"result"`) {
+			t.Errorf("%s: %s", method, body)
 		}
 	}
 	for _, note := range []string{"notifications/initialized", "notifications/cancelled"} {
-		if response, body := h.send(t, post(`{"jsonrpc":"2.0","method":"`+note+`","params":{"requestId":1}}`)); response.StatusCode != http.StatusAccepted {
-			t.Errorf("%s: %s %s", note, response.Status, body)
-		}
+		h.answers(t, note, post(`{"jsonrpc":"2.0","method":"`+note+`","params":{"requestId":1}}`), http.StatusAccepted)
 	}
 	notified, _ := h.follow(t.Context(), t, post(calling(1, "count", `{"to":3,"name":"x"}`)))
 	for range 3 {
@@ -242,10 +240,9 @@ func houses(t *testing.T) map[string]*watchedHouse {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "s")
-		l, err := net.Listen("unix", path)
-		must(t, err)
-		h := openAt(t, l, options)
-		h.addr = "localhost"
+		tl := newTools()
+		h := serving(t, listen(t, "unix", path), tl, tl.server(), options)
+		h.addr = "any-name" // will do, as it is out of a browser's reach
 		h.http.Transport = unixTransport(path)
 		all[network] = &watchedHouse{h, left, path}
 	}

@@ -262,23 +262,6 @@ func TestConnectionsOfOneProcess(t *testing.T) {
 	}
 }
 
-// TestNotificationsGoAhead of the answer that they were sent before.
-func TestNotificationsGoAhead(t *testing.T) {
-	c := stdio(t)
-	c.agree(legacy)
-	for id := range 100 {
-		c.say(calling(id, "count", `{"to":5,"name":"x"}`))
-		for range 5 {
-			if text := c.next(); !strings.Contains(text, "notifications/progress") {
-				t.Fatal(text)
-			}
-		}
-		if text := c.next(); !strings.Contains(text, fmt.Sprintf(`"id":%d`, id)) {
-			t.Fatal(text)
-		}
-	}
-}
-
 // TestListening: a subscription of the newest era is acknowledged, told of changes,
 // and ends without an answer when its client cancels it.
 func TestListening(t *testing.T) {
@@ -291,10 +274,7 @@ func TestListening(t *testing.T) {
 	})
 	server.WithHooks(hooks)(s)
 	c := converseWith(t, tl, s, serveStdio)
-	listen := func(id string) string {
-		return inModern(t, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body
-	}
-	c.say(listen("1"))
+	c.say(listening(t, 1).body)
 	if text := c.next(); !strings.Contains(text, "acknowledged") {
 		t.Error(text)
 	}
@@ -306,7 +286,7 @@ func TestListening(t *testing.T) {
 	if text := c.next(); !strings.Contains(text, `"id":2`) {
 		t.Errorf("a cancelled subscription was answered: %s", text)
 	}
-	c.say(listen("3"))
+	c.say(listening(t, 3).body)
 	if text := c.next(); !strings.Contains(text, "acknowledged") {
 		t.Error(text)
 	}

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -36,7 +37,7 @@ func TestIDsComeBack(t *testing.T) {
 				t.Errorf("%s, %s: %s", id, name, body)
 			}
 		}
-		listen := inModern(t, post(`{"jsonrpc":"2.0","id":77,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`))
+		listen := listening(t, 77)
 		listen.body = strings.Replace(listen.body, `"id":77`, `"id":`+id, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		listening, _ := h.follow(ctx, t, listen)
@@ -55,9 +56,9 @@ func TestIDsComeBack(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"{}", "[1]", "true", "null"} {
-		response, body := h.send(t, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`).with(mcpSession, session))
-		if response.StatusCode != http.StatusBadRequest || codeIn(t, body) != mcp.INVALID_REQUEST {
-			t.Errorf("%s: %s %s", id, response.Status, body)
+		_, body := h.answers(t, id, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`).with(mcpSession, session), http.StatusBadRequest)
+		if codeIn(t, body) != mcp.INVALID_REQUEST {
+			t.Errorf("%s: %s", id, body)
 		}
 	}
 }
@@ -82,21 +83,17 @@ func TestBatchesOverHTTP(t *testing.T) {
 	if !slices.Equal(ids, []string{"1", "null", "3", "4", "9007199254740993"}) {
 		t.Errorf("%s", body)
 	}
-	if response, body := h.send(t, post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`).with(mcpSession, session)); response.StatusCode != http.StatusAccepted {
-		t.Errorf("%s %s", response.Status, body)
-	}
-	if response, body := h.send(t, post(batch).with(mcpSession, "ABC")); response.StatusCode != http.StatusNotFound {
-		t.Errorf("a made-up session: %s %s", response.Status, body)
-	}
+	h.answers(t, "a notification", post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`).with(mcpSession, session), http.StatusAccepted)
+	h.answers(t, "a made-up session", post(batch).with(mcpSession, "ABC"), http.StatusNotFound)
 	for _, version := range []string{"2024-11-05", "2025-06-18", legacy, modern} {
-		response, body := h.send(t, post(batch).with(mcpSession, session, mcp.HeaderProtocolVersion, version))
-		if response.StatusCode != http.StatusBadRequest || codeIn(t, body) != mcp.INVALID_REQUEST || !strings.Contains(body, version) {
-			t.Errorf("%s: %s %s", version, response.Status, body)
+		_, body := h.answers(t, version, post(batch).with(mcpSession, session, mcp.HeaderProtocolVersion, version), http.StatusBadRequest)
+		if codeIn(t, body) != mcp.INVALID_REQUEST || !strings.Contains(body, version) {
+			t.Errorf("%s: %s", version, body)
 		}
 	}
 	many := post("["+strings.Repeat(pinging+",", mostInflight)+pinging+"]").with(mcpSession, session)
-	if response, body := h.send(t, many); response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "at most") {
-		t.Errorf("%s %s", response.Status, body)
+	if _, body := h.answers(t, "many", many, http.StatusBadRequest); !strings.Contains(body, "at most") {
+		t.Error(body)
 	}
 }
 
@@ -104,7 +101,7 @@ func TestBatchesOverHTTP(t *testing.T) {
 // without one; one that listens would keep the others waiting for ever.
 func TestTheNewestEraHasNoBatches(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	batch := "[" + inModern(t, post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body + "," + pinging + "]"
+	batch := "[" + listening(t, 1).body + "," + pinging + "]"
 	for _, q := range []request{post(batch), post(batch).with(mcpSession, h.session(t))} {
 		response, body := h.send(t, q)
 		var answers []struct {
@@ -167,16 +164,13 @@ func TestInvalidParams(t *testing.T) {
 	tl := newTools()
 	s := tl.server()
 	TellCodes(s)
-	s.AddPrompt(mcp.NewPrompt("strict"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return nil, fmt.Errorf("the name is missing: %w", mcp.ErrInvalidParams)
-	})
-	s.AddPrompt(mcp.NewPrompt("missing"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return nil, fmt.Errorf("it is gone: %w", server.ErrResourceNotFound)
-	})
-	s.AddPrompt(mcp.NewPrompt("broken"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return nil, fmt.Errorf("a fault of ours")
-	})
-	h := openWith(t, tl, s)
+	for name, why := range map[string]error{
+		"strict": fmt.Errorf("the name is missing: %w", mcp.ErrInvalidParams), "missing": fmt.Errorf("it is gone: %w", server.ErrResourceNotFound),
+		"broken": errors.New("a fault of ours"),
+	} {
+		s.AddPrompt(mcp.NewPrompt(name), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, why })
+	}
+	h := serving(t, listen(t, "tcp", "127.0.0.1:0"), tl, s, HTTPOptions{})
 	session := h.session(t)
 	c := converseWith(t, tl, s, serveStdio)
 	missing := post(`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"missing"}}`)

@@ -22,10 +22,7 @@ func TestAuthentication(t *testing.T) {
 		"SSE's messages": messages.saying(calling(1, "remember", "")),
 	} {
 		for token, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer broken": 500} {
-			response, body := h.send(t, q.with("Authorization", token))
-			if response.StatusCode != want {
-				t.Errorf("%s with %q: %s %s", name, token, response.Status, body)
-			}
+			response, body := h.answers(t, name+" with "+token, q.with("Authorization", token), want)
 			if want == 401 && response.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s with %q: no challenge", name, token)
 			}
@@ -51,9 +48,7 @@ func TestASessionIsItsPrincipals(t *testing.T) {
 		"its end":           {method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}},
 		"a call over SSE":   messages.saying(call),
 	} {
-		if response, _ := h.send(t, q.with("Authorization", "Bearer bob")); response.StatusCode != http.StatusNotFound {
-			t.Errorf("bob reaches ann's session: %s: %s", name, response.Status)
-		}
+		h.answers(t, "bob reaches ann's session: "+name, q.with("Authorization", "Bearer bob"), http.StatusNotFound)
 	}
 	if n := h.tools.ran.Load(); n != 0 {
 		t.Errorf("%d tools ran", n)
@@ -90,11 +85,7 @@ func TestCancelling(t *testing.T) {
 	_, strange := h.stream(t.Context(), t)
 	call := calling(7, "wait", "")
 	begin := func(q request) <-chan string {
-		answered := make(chan string, 1)
-		go func() {
-			_, body := h.send(t, q)
-			answered <- body
-		}()
+		answered := h.later(t, q)
 		soon(t, h.tools.began)
 		return answered
 	}
@@ -109,9 +100,7 @@ func TestCancelling(t *testing.T) {
 		"somebody who pretends to be":  inModern(t, post(cancel)).with(mcpSession, mine),
 		"the newest era by its header": post(cancel).with(mcpSession, mine, "Mcp-Protocol-Version", modern),
 	} {
-		if response, body := h.send(t, q); response.StatusCode != http.StatusAccepted {
-			t.Errorf("%s: %s %s", name, response.Status, body)
-		}
+		h.answers(t, name, q, http.StatusAccepted)
 	}
 	for name, body := range disguised(inModern(t, post(cancel)).body) {
 		for _, q := range []request{inModern(t, post(cancel)).saying(body), strange.saying(body)} {
@@ -240,24 +229,17 @@ func TestLeaving(t *testing.T) {
 		if got, want := soon(t, left), caller.Client+" false"; got != want {
 			t.Errorf("%s, not %s", got, want)
 		}
-		eventually(t, "the end of the session", func() bool {
-			response, _ := h.send(t, messages.saying(calling(1, "remember", "")))
-			return response.StatusCode == http.StatusNotFound
-		})
+		h.forgets(t, messages)
 	})
 	t.Run("a client says goodbye", func(t *testing.T) {
 		id := h.session(t)
 		bye := request{method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}}
-		if response, _ := h.send(t, bye); response.StatusCode != http.StatusOK {
-			t.Error(response.Status)
-		}
+		h.answers(t, "goodbye", bye, http.StatusOK)
 		if got, want := soon(t, left), "session:"+id+" true"; got != want {
 			t.Errorf("%s, not %s", got, want)
 		}
 		for _, q := range []request{bye, post(calling(1, "remember", "")).with(mcpSession, id), by(bye, "GET")} {
-			if response, _ := h.send(t, q); response.StatusCode != http.StatusNotFound {
-				t.Errorf("afterwards: %s %s", q.method, response.Status)
-			}
+			h.answers(t, "afterwards: "+q.method, q, http.StatusNotFound)
 		}
 	})
 	if len(left) > 0 {
@@ -273,6 +255,12 @@ func TestPrincipalsDoNotLeave(t *testing.T) {
 	ctx, drop := context.WithCancel(t.Context())
 	_, messages := h.stream(ctx, t, "Authorization", "Bearer ann")
 	drop()
+	h.forgets(t, messages)
+}
+
+// forgets returns when there is no such stream any more.
+func (h *house) forgets(t *testing.T, messages request) {
+	t.Helper()
 	eventually(t, "the end of the stream", func() bool {
 		response, _ := h.send(t, messages.saying(calling(1, "remember", "")))
 		return response.StatusCode == http.StatusNotFound

@@ -94,17 +94,6 @@ func TestOneAddressHasItsShare(t *testing.T) {
 	}
 }
 
-// TestUnixSocket: any name will do for one, which is out of a browser's reach.
-func TestUnixSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	must(t, err)
-	h := openAt(t, l, HTTPOptions{})
-	h.addr = "any-name"
-	h.http.Transport = unixTransport(path)
-	h.session(t)
-}
-
 // writeCertificate makes a certificate for 127.0.0.1 with a serial number.
 func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
@@ -130,6 +119,7 @@ func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string,
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	cert, key, pool := writeCertificate(t, t.TempDir(), 1)
 	config, err := TLSConfig(cert, key, slog.New(slog.DiscardHandler))
 	must(t, err)

@@ -66,10 +66,16 @@ func TestNotificationsArriveBeforeTheAnswer(t *testing.T) {
 		stream, messages := h.stream(t.Context(), t)
 		initialized(t, h, stream, messages)
 		for i := range calls { // one stream carries all of them: one after the other
-			if response, body := h.send(t, messages.saying(call(i))); response.StatusCode != http.StatusAccepted {
-				t.Fatal(response.Status, body)
-			}
+			h.answers(t, "a call", messages.saying(call(i)), http.StatusAccepted)
 			check(t, i, stream.next)
+		}
+	})
+	t.Run("lines", func(t *testing.T) {
+		c := stdio(t)
+		c.agree(legacy)
+		for i := range calls {
+			c.say(call(i))
+			check(t, i, c.next)
 		}
 	})
 }
@@ -89,9 +95,7 @@ func TestElicitation(t *testing.T) {
 	stream, messages := h.stream(t.Context(), t)
 	initialized(t, h, stream, messages)
 	h.send(t, messages.saying(calling(1, "ask", "")))
-	if response, body := h.send(t, messages.saying(answering(t, stream.next()))); response.StatusCode != http.StatusAccepted {
-		t.Errorf("%s %s", response.Status, body)
-	}
+	h.answers(t, "the answer", messages.saying(answering(t, stream.next())), http.StatusAccepted)
 	if text := textOf(t, stream.next()); text != want {
 		t.Errorf("SSE: %s", text)
 	}

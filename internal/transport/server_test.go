@@ -125,25 +125,18 @@ type house struct {
 // the test ends.
 func open(t testing.TB, options HTTPOptions) *house {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	return openAt(t, l, options)
-}
-
-func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
-	t.Helper()
 	tl := newTools()
-	return serving(t, l, tl, tl.server(), options)
+	return serving(t, listen(t, "tcp", "127.0.0.1:0"), tl, tl.server(), options)
 }
 
-// openWith is open for a server of the test's own.
-func openWith(t testing.TB, tl *tools, s *server.MCPServer) *house {
+func listen(t testing.TB, network, address string) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := net.Listen(network, address)
 	must(t, err)
-	return serving(t, l, tl, s, HTTPOptions{})
+	return l
 }
 
+// serving is open for a server of the test's own.
 func serving(t testing.TB, l net.Listener, tl *tools, s *server.MCPServer, options HTTPOptions) *house {
 	t.Helper()
 	if !options.Streamable && !options.SSE {
@@ -226,6 +219,26 @@ func (h *house) send(t testing.TB, q request) (reply, string) {
 	return reply{response.Status, response.StatusCode, response.Header}, string(body)
 }
 
+// answers expects a status, and returns the whole answer.
+func (h *house) answers(t testing.TB, what string, q request, status int) (reply, string) {
+	t.Helper()
+	response, body := h.send(t, q)
+	if response.StatusCode != status {
+		t.Errorf("%s: %s %s", what, response.Status, body)
+	}
+	return response, body
+}
+
+// later sends it, and returns where the answer's body comes.
+func (h *house) later(t testing.TB, q request) <-chan string {
+	answered := make(chan string, 1)
+	go func() {
+		_, body := h.send(t, q)
+		answered <- body
+	}()
+	return answered
+}
+
 // begin sends it and returns the answer as soon as it begins.
 func (h *house) begin(ctx context.Context, t testing.TB, q request) *http.Response {
 	t.Helper()
@@ -305,6 +318,12 @@ func inModern(t testing.TB, q request) request {
 		q = q.with("Mcp-Name", name)
 	}
 	return q
+}
+
+// listening is a request of the newest era to be told of changes.
+func listening(t testing.TB, id int) request {
+	t.Helper()
+	return inModern(t, post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`, id)))
 }
 
 const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + legacy + `","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}`

@@ -23,20 +23,14 @@ func TestSilentClientsAreForgotten(t *testing.T) {
 	}})
 	sweep := func() { h.forgetSilent(t.Context(), time.Now().Add(time.Hour)) }
 	busy := h.session(t)
-	answered := make(chan string, 1)
-	go func() {
-		_, body := h.send(t, post(calling(1, "wait", "")).with(mcpSession, busy))
-		answered <- body
-	}()
+	answered := h.later(t, post(calling(1, "wait", "")).with(mcpSession, busy))
 	soon(t, h.tools.began)
 	silent := h.session(t)
 	sweep()
 	if got := soon(t, left); got != "session:"+silent {
 		t.Fatalf("%s was forgotten, not %s", got, silent)
 	}
-	if response, _ := h.send(t, post(calling(1, "remember", "")).with(mcpSession, silent)); response.StatusCode != http.StatusNotFound {
-		t.Errorf("a forgotten client: %s", response.Status)
-	}
+	h.answers(t, "a forgotten client", post(calling(1, "remember", "")).with(mcpSession, silent), http.StatusNotFound)
 	if len(left)+len(h.tools.ended) > 0 {
 		t.Fatal("a client with a running call was forgotten")
 	}
