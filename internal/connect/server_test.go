@@ -264,33 +264,6 @@ func TestAServerThatCannotStart(t *testing.T) {
 	}
 }
 
-// TestAServerThatIsKilled: a client whose server is gone is told so, and by the exit status.
-func TestAServerThatIsKilled(t *testing.T) {
-	place := PlaceOf(t.TempDir(), "k")
-	l, err := place.Listen(t.Context())
-	must(t, err)
-	defer l.Close()
-	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		var h Hello
-		in := bufio.NewReader(conn)
-		_ = hear(in, &h)
-		_ = say(conn, About{Protocol: protocol, Build: "one"})
-		_, _ = in.ReadString('\n')
-		_ = conn.Close()
-	}()
-	in, client := io.Pipe()
-	defer client.Close()
-	go func() { _, _ = io.WriteString(client, greeting) }()
-	var out, notes bytes.Buffer
-	if err := Pipe(t.Context(), Starter{Place: place}, Peer{Build: "one"}, in, &out, &notes); err == nil || err.Error() != "the server has ended; start the client's server again, which starts a new one" {
-		t.Errorf("%v", err)
-	}
-}
-
 func TestProgramName(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"method":"initialize","params":{"clientInfo":{"name":"Zed","version":"1"}}}`:                                            "Zed",

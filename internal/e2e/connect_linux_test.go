@@ -201,7 +201,7 @@ func TestKillsInAnyOrder(t *testing.T) {
 			if err := m.link.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
 				d.t.Errorf("connect ended by %v", err)
 			}
-			if !strings.Contains(m.log.String(), "the server has ended") {
+			if !strings.Contains(m.log.String(), "the server has ended; start the client's server again, which starts a new one") {
 				d.t.Errorf("connect said %q", m.log)
 			}
 		},

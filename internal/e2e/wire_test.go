@@ -227,18 +227,6 @@ func TestStdoutIsTheProtocolsAlone(t *testing.T) {
 	w.has(w.py("p.wait(); print('still', 'here')"), "still here")
 }
 
-func TestNonsenseOnTheWireEndsNothing(t *testing.T) {
-	w := newWire(t)
-	w.initialize("wire")
-	for _, nonsense := range []string{`this is no JSON`, `{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"no_such_tool"}}`} {
-		w.write(nonsense)
-		if m := w.receive(); m["error"] == nil {
-			t.Errorf("%s: %v", nonsense, m)
-		}
-	}
-	w.has(w.py("6 * 7"), "42")
-}
-
 func TestTerminatedServerLeavesNoProcess(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("Windows has no SIGTERM")

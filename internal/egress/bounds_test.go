@@ -22,9 +22,7 @@ func (w *world) echo(t *testing.T) {
 // server has each connection to example.com:7 handled, and closed then.
 func (w *world) server(t *testing.T, handle func(net.Conn)) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	t.Cleanup(func() { _ = l.Close() })
+	l := listen(t)
 	w.has("example.com", outside)
 	w.puts(netip.AddrPortFrom(outside, 7), l.Addr().String())
 	go func() {
@@ -74,10 +72,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 			w.echo(t)
 			one, two := w.tunnel(t, "example.com:7"), w.tunnel(t, "example.com:7")
 			// It is turned away before it has said a word.
-			conn, err := net.Dial("tcp", w.addr)
-			must(t, err)
-			defer conn.Close()
-			if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 understudy: too many connections at once") {
+			if answer, err := io.ReadAll(w.connect(t, "")); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 understudy: too many connections at once") {
 				t.Errorf("%q, %v", answer, err)
 			}
 			for _, still := range []net.Conn{one, two} {
@@ -98,10 +93,7 @@ func TestEachSessionHasPlacesOfItsOwn(t *testing.T) {
 	for range 3 {
 		w.tunnel(t, "example.com:7")
 	}
-	conn, err := net.Dial("tcp", w.addr)
-	must(t, err)
-	defer conn.Close()
-	if answer, err := io.ReadAll(conn); err != nil || !strings.Contains(string(answer), "; this session has 1, and no more are left for all sessions together") {
+	if answer, err := io.ReadAll(w.connect(t, "")); err != nil || !strings.Contains(string(answer), "; this session has 1, and no more are left for all sessions together") {
 		t.Errorf("%q, %v", answer, err)
 	}
 	w.addr = w.serve(t).Addr().String()
@@ -131,10 +123,7 @@ func TestAPlaceOfItsOwnIsWaitedFor(t *testing.T) {
 	})
 	w.echo(t)
 	first := w.tunnel(t, "example.com:7")
-	next, err := net.Dial("tcp", w.addr)
-	must(t, err)
-	defer next.Close()
-	_, _ = io.WriteString(next, "CONNECT example.com:7 HTTP/1.1\r\nHost: example.com:7\r\n\r\n")
+	next := w.connect(t, "CONNECT example.com:7 HTTP/1.1\r\nHost: example.com:7\r\n\r\n")
 	_ = next.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
 	if n, err := next.Read(make([]byte, 1)); n > 0 || err == nil {
 		t.Fatal("it is served though there is no place")
@@ -171,9 +160,7 @@ func TestTheListenerEndsItsConnections(t *testing.T) {
 	l := w.serve(t)
 	other := &world{addr: l.Addr().String()}
 	tunnel := other.tunnel(t, "example.com:7")
-	silent, err := net.Dial("tcp", other.addr)
-	must(t, err)
-	defer silent.Close()
+	silent := other.connect(t, "")
 	must(t, goes(tunnel))
 	_ = l.Close()
 	ended(t, tunnel)
@@ -187,8 +174,7 @@ func TestTheListenerEndsItsConnections(t *testing.T) {
 func TestRelease(t *testing.T) {
 	w := begin(t, "example.com:7")
 	w.echo(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	l := listen(t)
 	w.proxy.Serve("bob", l)
 	ann, bob := w.tunnel(t, "example.com:7"), (&world{addr: l.Addr().String()}).tunnel(t, "example.com:7")
 	w.proxy.Release("ann")
@@ -208,14 +194,10 @@ func TestRelease(t *testing.T) {
 
 // TestNobodyIsServedAfterRelease: not even who comes before the listener is closed.
 func TestNobodyIsServedAfterRelease(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	defer l.Close()
+	l := listen(t)
 	s := newServed(begin(t).proxy, "bob", l)
 	s.endLife()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	must(t, err)
-	defer conn.Close()
+	(&world{addr: l.Addr().String()}).connect(t, "")
 	if got, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
 		t.Errorf("%v, %v", got, err)
 	}

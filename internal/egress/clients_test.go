@@ -46,34 +46,6 @@ func certificate(t *testing.T) string {
 	return file
 }
 
-func TestCurl(t *testing.T) {
-	curl, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("there is no curl")
-	}
-	w := begin(t, "example.com", "pypi.org")
-	w.secureSite(t)
-	w.site(t, func(out http.ResponseWriter, r *http.Request) { fmt.Fprint(out, "plain ", r.Host) })
-	file := certificate(t)
-	for url, want := range map[string]string{
-		"https://example.com/":  "you asked example.com",
-		"http://pypi.org/":      "plain pypi.org",
-		"http://evil.net/":      "understudy: no connection to evil.net:80: the server's --allow-net does not list this host\n",
-		"https://evil.net/":     "403",
-		"https://pypi.org:22/":  "403",
-		"telnet://pypi.org:80/": "plain pypi.org",
-	} {
-		args := []string{"-sS", "--cacert", file, url}
-		if strings.HasPrefix(url, "telnet") {
-			// curl -p: plain HTTP in a tunnel.
-			args = []string{"-sS", "-p", "http://pypi.org/"}
-		}
-		if out, _ := w.run(t, curl, args...); out != want && (want != "403" || !strings.Contains(out, "403")) {
-			t.Errorf("%s: %q", url, out)
-		}
-	}
-}
-
 func TestUrllib(t *testing.T) {
 	w := begin(t, "example.com")
 	w.secureSite(t)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -63,9 +64,28 @@ func beginWith(t *testing.T, o Options, change func(*Proxy)) *world {
 // serve opens one more session.
 func (w *world) serve(t *testing.T) net.Listener {
 	t.Helper()
+	l := listen(t)
+	w.proxy.Serve("ann", l)
+	return l
+}
+
+// connect is a connection to the proxy that has said something.
+func (w *world) connect(t *testing.T, said string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", w.addr)
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = io.WriteString(conn, said)
+	must(t, err)
+	return conn
+}
+
+// listen listens where the system likes.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	w.proxy.Serve("ann", l)
+	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 

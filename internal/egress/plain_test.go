@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -34,13 +33,7 @@ type answer struct {
 // say sends the proxy a text and returns what it answers.
 func (w *world) say(t *testing.T, text string) answer {
 	t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
-	must(t, err)
-	defer conn.Close()
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	response, err := http.ReadResponse(bufio.NewReader(w.connect(t, text)), nil)
 	must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
@@ -117,10 +110,7 @@ func TestWebSocket(t *testing.T) {
 		line, _ := both.ReadString('\n')
 		_, _ = io.WriteString(conn, "got "+line)
 	})
-	conn, err := net.Dial("tcp", w.addr)
-	must(t, err)
-	defer conn.Close()
-	_, _ = io.WriteString(conn, "GET http://pypi.org/chat HTTP/1.1\r\nHost: pypi.org\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
+	conn := w.connect(t, "GET http://pypi.org/chat HTTP/1.1\r\nHost: pypi.org\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)
 	must(t, err)

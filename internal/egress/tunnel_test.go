@@ -30,10 +30,7 @@ func (w *world) secureSite(t *testing.T) *x509.CertPool {
 // tunnel opens one, or fails.
 func (w *world) tunnel(t *testing.T, to string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
-	must(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	_, _ = io.WriteString(conn, "CONNECT "+to+" HTTP/1.1\r\nHost: "+to+"\r\n\r\n")
+	conn := w.connect(t, "CONNECT "+to+" HTTP/1.1\r\nHost: "+to+"\r\n\r\n")
 	// One byte at a time: nothing of the tunnel may stay in a buffer.
 	var head strings.Builder
 	for one := make([]byte, 1); !strings.HasSuffix(head.String(), "\r\n\r\n"); head.Write(one) {
@@ -91,9 +88,7 @@ func TestTheTunnelMustBeForItsHost(t *testing.T) {
 func TestANamedPortCarriesAnything(t *testing.T) {
 	for rule, to := range map[string]string{"example.com:443": "example.com:443", "example.com:22": "example.com:22", "example.com": "example.com:80"} {
 		w := begin(t, rule)
-		server, err := net.Listen("tcp", "127.0.0.1:0")
-		must(t, err)
-		t.Cleanup(func() { _ = server.Close() })
+		server := listen(t)
 		w.has("example.com", outside)
 		w.puts(netip.MustParseAddrPort(outside.String()+to[strings.IndexByte(to, ':'):]), server.Addr().String())
 		go func() {

@@ -32,21 +32,6 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// TestPrinted holds that what a program printed is shown as a terminal would in the end.
-func TestPrinted(t *testing.T) {
-	for text, want := range map[string]string{
-		"\x1b[31mred\x1b[0m":                       "red",
-		"a\x1b]0;owned\ab":                         "ab",
-		"\x1b]8;;http://x\x1b\\text\x1b]8;;\x1b\\": "text",
-		"10%\r50%\r100%\nnext":                     "100%\nnext",
-		"e\u202e1":                                 "e1",
-	} {
-		if got := printed(text); got != want {
-			t.Errorf("%q became %q, not %q", text, got, want)
-		}
-	}
-}
-
 // FuzzClean holds that nothing reaches a terminal which it would act on.
 func FuzzClean(f *testing.F) {
 	for _, seed := range []string{"plain", "\x1b[31mred", "a\rb", "a\bb\b", "\x1b]0;t\a", "\x1b\x1b[[31m", "\xff\x9b", "e\u0301\u202e", "\x1bP\x1b\\\t"} {

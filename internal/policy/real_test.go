@@ -135,25 +135,3 @@ func BenchmarkVerify(b *testing.B) {
 		must(b, verify(b.Context(), v, "", sessions.RunsCode, usualCell))
 	}
 }
-
-// TestRealVerifierGivesWhatItJudged: a cell in IPython's dialect runs as what was judged.
-func TestRealVerifierGivesWhatItJudged(t *testing.T) {
-	v := realVerifier(t, DefaultsName, Additions{})
-	judged, err := v.Verify(t.Context(), "", sessions.RunsCode, "x = 1")
-	if err != nil || judged.Source != "x = 1" {
-		t.Errorf("%+v, %v", judged, err)
-	}
-	judged, err = v.Verify(t.Context(), "", sessions.RunsCode, "%time 1")
-	if errors.Is(err, sessions.ErrSyntax) {
-		t.Skip("the Python of the tests has no IPython")
-	}
-	if err != nil || judged.Source != "get_ipython().run_line_magic('time', '1')\n" {
-		t.Errorf("%+v, %v", judged, err)
-	}
-	if err := verify(t.Context(), v, "", sessions.RunsFile, "%time 1"); !errors.Is(err, sessions.ErrSyntax) {
-		t.Errorf("a file with a magic: %v", err)
-	}
-	if err := verify(t.Context(), v, "", sessions.RunsCode, "%%time\nimport socket"); !strings.Contains(err.Error(), "line 2, column 8: import socket") {
-		t.Error(err)
-	}
-}

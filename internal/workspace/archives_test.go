@@ -120,6 +120,31 @@ func prepare(t testing.TB, sources ...string) (*Plan, Summary, error) {
 	return p, made, err
 }
 
+// prepareArchive prepares a workspace of one archive.
+func prepareArchive(t testing.TB, name string, data []byte) (source string, p *Plan, made Summary, err error) {
+	t.Helper()
+	source = filepath.Join(t.TempDir(), name)
+	must(t, os.WriteFile(source, data, 0o644))
+	p, made, err = prepare(t, source)
+	return source, p, made, err
+}
+
+// holds expects what is in input/.
+func holds(t testing.TB, p *Plan, want ...string) {
+	t.Helper()
+	if got := tree(t, p.Input()); !slices.Equal(got, want) {
+		t.Errorf("input/ holds %q, want %q", got, want)
+	}
+}
+
+// leavesNothing expects a workspace as a preparation leaves it that failed.
+func leavesNothing(t testing.TB, p *Plan) {
+	t.Helper()
+	if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
 // tree lists what is below dir: files as name=text, links as name->target,
 // directories as name/.
 func tree(t testing.TB, dir string) []string {
@@ -234,22 +259,17 @@ func TestArchives(t *testing.T) {
 		{name: "other archives stay", archive: "a.tar.xz", data: []byte("xz"), want: []string{"a.tar.xz=xz"}, note: "only zip, tar"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
-			source := filepath.Join(dir, test.archive)
-			must(t, os.WriteFile(source, test.data, 0o644))
-			p, made, err := prepare(t, source)
+			_, p, made, err := prepareArchive(t, test.archive, test.data)
 			if test.err != "" {
 				if err == nil || !contains(err.Error(), test.archive, test.err) {
 					t.Fatalf("error %v; it should name %s and say %q", err, test.archive, test.err)
 				}
-				if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
-					t.Errorf("left behind: %v", left)
-				}
+				leavesNothing(t, p)
 				return
 			}
 			must(t, err)
-			if got := tree(t, p.Input()); test.want != nil && !slices.Equal(got, test.want) {
-				t.Errorf("input/ holds %q, want %q", got, test.want)
+			if test.want != nil {
+				holds(t, p, test.want...)
 			}
 			if notes := strings.Join(made.Notes, "\n"); (test.note == "") != (notes == "") || !strings.Contains(notes, test.note) {
 				t.Errorf("notes %q, want %q", notes, test.note)

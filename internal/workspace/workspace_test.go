@@ -117,9 +117,7 @@ func TestLinkMode(t *testing.T) {
 	p := mustPlan(t, Options{Link: true}, dir)
 	made := mustPrepare(t, p)
 	want := []string{"bad.zip->" + filepath.Join(origin, "bad.zip"), "d->" + filepath.Join(origin, "d"), "x.csv->" + filepath.Join(origin, "x.csv"), "z/", "z/x=3"}
-	if got := tree(t, p.Input()); !slices.Equal(got, want) {
-		t.Errorf("input/ holds %q, want %q", got, want)
-	}
+	holds(t, p, want...)
 	if len(made.Notes) != 1 {
 		t.Errorf("notes %q", made.Notes)
 	}
@@ -174,9 +172,7 @@ func TestForeignInput(t *testing.T) {
 	half := files(t, map[string]string{".understudy/partial/input/old": "1", ".understudy/partial/1/x": "", ".understudy/prepared.json": "{"})
 	p := mustPlan(t, Options{Dir: half}, dir)
 	mustPrepare(t, p)
-	if got := tree(t, p.Input()); !slices.Equal(got, []string{"x.csv=1"}) {
-		t.Errorf("input/ holds %q", got)
-	}
+	holds(t, p, "x.csv=1")
 }
 
 // TestFullDisk refuses before it copies.
@@ -188,9 +184,7 @@ func TestFullDisk(t *testing.T) {
 	if _, err := p.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "make room") {
 		t.Errorf("%v", err)
 	}
-	if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
-		t.Errorf("left behind: %v", left)
-	}
+	leavesNothing(t, p)
 }
 
 // TestEarlierVersion removes what one that was killed had not prepared to its end.
