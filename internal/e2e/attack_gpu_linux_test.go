@@ -124,18 +124,20 @@ func TestDoctorSeesCards(t *testing.T) {
 	if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
 		t.Skipf("made-up cards need root, and mounts: %v", err)
 	}
-	dir := t.TempDir()
 	for asked, want := range map[string]string{
 		"1": "may open /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia1, /dev/nvidia-uvm-tools\n",
 		"3": "would not serve: gpu: there is no card 3 (/dev/nvidia3); name some of 0, 1, or all\n",
 		"":  "may open none of /dev/nvidia-modeset, /dev/nvidia-uvm,",
 	} {
-		cmd := exec.Command("unshare", "--mount", "sh", "-c", withCards, "sh", t.TempDir(), binary, "doctor", "--data-dir", dir)
-		cmd.Env = append(os.Environ(), "UNDERSTUDY_SANDBOX=standard", "UNDERSTUDY_GPU="+asked, "UNDERSTUDY_PYTHON="+accounts(t)[0].python)
-		out, err := cmd.CombinedOutput() // which fails where there is no such card
-		if !strings.Contains(string(out), want) {
-			t.Errorf("of %q: %v\n%s", asked, err, out)
-		}
+		t.Run(asked, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command("unshare", "--mount", "sh", "-c", withCards, "sh", t.TempDir(), binary, "doctor", "--data-dir", t.TempDir())
+			cmd.Env = append(os.Environ(), "UNDERSTUDY_SANDBOX=standard", "UNDERSTUDY_GPU="+asked, "UNDERSTUDY_PYTHON="+accounts(t)[0].python)
+			out, err := cmd.CombinedOutput() // which fails where there is no such card
+			if !strings.Contains(string(out), want) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 	}
 }
 

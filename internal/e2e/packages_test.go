@@ -48,6 +48,7 @@ func TestPackagesOfASession(t *testing.T) {
 			continue
 		}
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			cmd := command(t, "serve", "--log-level", "warn", "--allow-install", "--sandbox", mode, "--wait", "10m")
 			must(t, os.Chmod(cmd.Dir, 0o1777)) // under root sessions are other users
 			installsPackages(t, spawn(t, cmd), mode == "standard")

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -152,21 +151,15 @@ func (l *serverLog) String() string {
 // doesn't begin like the server's own, which workers do not inherit.
 const markName = "MARK_OF_TEST"
 
-// marked returns the processes that have mark in their environment. Elsewhere
-// than on Linux it sees none.
-func marked(mark string) []string {
-	var found []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range paths {
-		file, err := os.Open(path)
-		if err != nil {
-			continue
-		}
-		environ, _ := io.ReadAll(file) // it may end while we read
-		_ = file.Close()
+// marked returns the processes that have mark in their environment. Elsewhere than
+// on Linux it sees none.
+func marked(mark string) (found []string) {
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range processes {
+		environ, _ := os.ReadFile(process + "/environ") // it may end while we read
 		if bytes.Contains(environ, []byte(mark)) {
-			command, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-			found = append(found, fmt.Sprintf("%s %q", filepath.Base(filepath.Dir(path)), command))
+			command, _ := os.ReadFile(process + "/cmdline")
+			found = append(found, fmt.Sprintf("%s %q", filepath.Base(process), command))
 		}
 	}
 	return found
