@@ -54,9 +54,7 @@ func send(t *testing.T, g *Gate, change func(*http.Request)) (string, *Refusal) 
 		return principal, nil
 	}
 	refusal, ok := err.(*Refusal)
-	if !ok || principal != "" {
-		t.Fatalf("%q with error %v", principal, err)
-	}
+	insist(t, ok && principal == "", "%q with error %v", principal, err)
 	return "", refusal
 }
 
@@ -113,9 +111,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	} {
 		principal, refusal := show(t, g, test.token)
 		if test.status == 0 {
-			if refusal != nil || principal != i.URL+"|alice" {
-				t.Errorf("%s: %q, %v", name, principal, refusal)
-			}
+			assert(t, refusal == nil && principal == i.URL+"|alice", "%s: %q, %v", name, principal, refusal)
 			continue
 		}
 		if refusal == nil {
@@ -175,9 +171,7 @@ func tamper(t *testing.T, token string) string {
 	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
 	must(t, err)
 	changed := strings.Replace(string(claims), "alice", "admin", 1)
-	if changed == string(claims) {
-		t.Fatal("nothing was changed")
-	}
+	insist(t, changed != string(claims), "nothing was changed")
 	parts[1] = base64.RawURLEncoding.EncodeToString([]byte(changed))
 	return strings.Join(parts, ".")
 }
@@ -223,9 +217,8 @@ func TestPrincipalOfAnotherClaim(t *testing.T) {
 	k := ecKey(t, "k")
 	i.publish(k)
 	g := &Gate{Resource: i.resource(c, func(o *ResourceOptions) { o.PrincipalClaim = "email" })}
-	if principal, _ := show(t, g, k.sign(t, i.claims(c, map[string]any{"email": "a@example.org"}))); principal != i.URL+"|a@example.org" {
-		t.Errorf("%q", principal)
-	}
+	principal, _ := show(t, g, k.sign(t, i.claims(c, map[string]any{"email": "a@example.org"})))
+	assert(t, principal == i.URL+"|a@example.org", "%q", principal)
 	if principal, refusal := show(t, g, k.sign(t, i.claims(c, nil))); refusal == nil {
 		t.Errorf("%q without the claim", principal)
 	}
@@ -244,9 +237,8 @@ func TestKeysAreRotated(t *testing.T) {
 	}
 	mustPass(first)
 	mustPass(first)
-	if n := i.timesAsked(); n != 1 {
-		t.Errorf("the keys were fetched %d times for two tokens", n)
-	}
+	n := i.timesAsked()
+	assert(t, n == 1, "the keys were fetched %d times for two tokens", n)
 
 	i.publish(second)
 	if _, refusal := show(t, g, second.sign(t, i.claims(c, nil))); refusal == nil || i.timesAsked() != 1 {
@@ -275,9 +267,7 @@ func TestKeysAreRotated(t *testing.T) {
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after a minute: not %s", what)
-		}
+		insist(t, !time.Now().After(deadline), "after a minute: not %s", what)
 	}
 }
 
@@ -291,12 +281,8 @@ func TestIssuerThatIsDown(t *testing.T) {
 	token := k.sign(t, i.claims(c, map[string]any{"exp": c.time().Add(100 * time.Hour).Unix()}))
 
 	_, refusal := show(t, g, token)
-	if refusal == nil || refusal.Status() != http.StatusServiceUnavailable || refusal.Challenge() != "" {
-		t.Fatalf("%+v", refusal)
-	}
-	if !strings.Contains(log.String(), "could not be fetched") || strings.Contains(log.String(), token) {
-		t.Errorf("log: %s", log)
-	}
+	insist(t, refusal != nil && refusal.Status() == http.StatusServiceUnavailable && refusal.Challenge() == "", "%+v", refusal)
+	assert(t, strings.Contains(log.String(), "could not be fetched") && !strings.Contains(log.String(), token), "log: %s", log)
 	i.change(func() { i.down = false })
 	c.pass(refreshPause)
 	if _, refusal = show(t, g, token); refusal != nil {
@@ -358,9 +344,8 @@ func TestKeysAreFoundAgainWithoutMetadata(t *testing.T) {
 	first, second := ecKey(t, "1"), ecKey(t, "2")
 	i.publish(first)
 	g := &Gate{Resource: i.resource(c, nil)}
-	if _, refusal := show(t, g, first.sign(t, i.claims(c, nil))); refusal != nil {
-		t.Fatal(refusal)
-	}
+	_, refusal := show(t, g, first.sign(t, i.claims(c, nil)))
+	insist(t, refusal == nil, "%v", refusal)
 	i.place = "/nowhere"
 	i.publish(second)
 	c.pass(time.Hour)
@@ -385,9 +370,7 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 	raw = append(raw, json.RawMessage(`{"kty":"new"}`), json.RawMessage(`7`))
 	text, _ := json.Marshal(map[string]any{"keys": raw})
 	keys, err := parseKeys(text)
-	if err != nil || len(keys) != 1 || keys[0].KeyID != "good" {
-		t.Errorf("%v %v", keys, err)
-	}
+	assert(t, err == nil && len(keys) == 1 && keys[0].KeyID == "good", "%v %v", keys, err)
 	for _, useless := range []string{"", "{", "{}", `{"keys":[]}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`} {
 		if keys, err := parseKeys([]byte(useless)); err == nil {
 			t.Errorf("%s gave %v", useless, keys)
@@ -439,11 +422,8 @@ func TestMetadata(t *testing.T) {
 	}
 	answer := httptest.NewRecorder()
 	routes[MetadataPath].ServeHTTP(answer, httptest.NewRequest(http.MethodPost, MetadataPath, http.NoBody))
-	if answer.Code != http.StatusMethodNotAllowed || len(routes) != 3 {
-		t.Errorf("%d, %d routes", answer.Code, len(routes))
-	}
+	assert(t, answer.Code == http.StatusMethodNotAllowed && len(routes) == 3, "%d, %d routes", answer.Code, len(routes))
 	request := httptest.NewRequest(http.MethodPost, "/message", http.NoBody)
-	if got := r.metadataURL(request); got != "https://python.example.org/.well-known/oauth-protected-resource/sse" {
-		t.Error(got)
-	}
+	got := r.metadataURL(request)
+	assert(t, got == "https://python.example.org/.well-known/oauth-protected-resource/sse", "%v", got)
 }

@@ -97,42 +97,27 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		principal, _ := show(t, g, m.Token)
 		return principal
 	}
-	if who(alice) != "alice" || who(bob) != "" {
-		t.Fatal("before any change")
-	}
+	insist(t, who(alice) == "alice" && who(bob) == "", "before any change")
 
 	must(t, Add(path, bob))
-	if who(alice) != "alice" || who(bob) != "bob" {
-		t.Error("bob was added")
-	}
+	assert(t, who(alice) == "alice" && who(bob) == "bob", "bob was added")
 
 	for _, broken := range [][]string{{"alice swordfish"}, {alice.Line, alice.Line}} {
 		write(t, path, broken...)
-		if who(alice) != "alice" || who(bob) != "bob" {
-			t.Error("a broken file changed who may come in")
-		}
+		assert(t, who(alice) == "alice" && who(bob) == "bob", "a broken file changed who may come in")
 	}
 	must(t, os.Remove(path))
-	if who(alice) != "alice" {
-		t.Error("a file that is being replaced locked everybody out")
-	}
-	if n := strings.Count(log.String(), "can't be used"); n < 3 {
-		t.Errorf("%d of 3 faults were logged: %s", n, log)
-	}
-	if strings.Contains(log.String(), "swordfish") {
-		t.Error("what stood in the hash's place was logged")
-	}
+	assert(t, who(alice) == "alice", "a file that is being replaced locked everybody out")
+	n := strings.Count(log.String(), "can't be used")
+	assert(t, n >= 3, "%d of 3 faults were logged: %s", n, log)
+	assert(t, !strings.Contains(log.String(), "swordfish"), "what stood in the hash's place was logged")
 
 	replacement := filepath.Join(t.TempDir(), "new")
 	write(t, replacement, bob.Line)
 	must(t, os.Rename(replacement, path))
-	if who(alice) != "" || who(bob) != "bob" {
-		t.Error("alice was removed")
-	}
+	assert(t, who(alice) == "" && who(bob) == "bob", "alice was removed")
 	write(t, path, "# nobody")
-	if who(bob) != "" {
-		t.Error("everybody was removed")
-	}
+	assert(t, who(bob) == "", "everybody was removed")
 }
 
 // TestTokenFileThatIsGone: to take the file away locks everybody out, though not
@@ -156,30 +141,19 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	for range 2 {
 		move(path, away)
 		c.pass(time.Hour) // nobody asked in between
-		if !comesIn() {
-			t.Fatal("locked out by a file that was only just missed")
-		}
+		insist(t, comesIn(), "locked out by a file that was only just missed")
 		c.pass(goneFor - time.Second)
-		if !comesIn() {
-			t.Fatal("locked out before the time")
-		}
+		insist(t, comesIn(), "locked out before the time")
 		c.pass(time.Second)
-		if comesIn() {
-			t.Fatal("a file that is gone lets clients in")
-		}
+		insist(t, !comesIn(), "a file that is gone lets clients in")
 		c.pass(time.Second)
-		if comesIn() {
-			t.Fatal("locked out for a moment only")
-		}
+		insist(t, !comesIn(), "locked out for a moment only")
 		move(away, path)
 		c.pass(time.Second)
-		if !comesIn() {
-			t.Fatal("the file is there again")
-		}
+		insist(t, comesIn(), "the file is there again")
 	}
-	if n := strings.Count(log.String(), "is gone; nobody"); n != 2 {
-		t.Errorf("logged %d times: %s", n, log)
-	}
+	n := strings.Count(log.String(), "is gone; nobody")
+	assert(t, n == 2, "logged %d times: %s", n, log)
 	if n := strings.Count(log.String(), "read again"); n != 2 {
 		t.Errorf("read again %d times: %s", n, log)
 	}
@@ -189,15 +163,11 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	move(path, away)
 	comesIn()
 	c.pass(goneFor)
-	if comesIn() {
-		t.Fatal("a file that is gone lets clients in")
-	}
+	insist(t, !comesIn(), "a file that is gone lets clients in")
 	stays := func(what string) {
 		t.Helper()
 		for range 3 {
-			if comesIn() {
-				t.Errorf("%s lets in whoever was locked out", what)
-			}
+			assert(t, !comesIn(), "%s lets in whoever was locked out", what)
 			c.pass(reload.LookEvery)
 		}
 	}
@@ -211,9 +181,7 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	write(t, path, "bob sha256:typo")
 	must(t, os.Chmod(path, 0o604))
 	stays("a file with a mistake in it")
-	if strings.Contains(log.String(), "read by everybody") {
-		t.Error("a broken file is warned of again and again")
-	}
+	assert(t, !strings.Contains(log.String(), "read by everybody"), "a broken file is warned of again and again")
 	write(t, path, bob.Line)
 	stays("another file")
 	if principal, _ := show(t, g, bob.Token); principal != "bob" {
@@ -253,13 +221,9 @@ func TestTokenFilesWithMistakes(t *testing.T) {
 			continue
 		}
 		for _, w := range test.words {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: %q says nothing of %q", name, err, w)
-			}
+			assert(t, strings.Contains(err.Error(), w), "%s: %q says nothing of %q", name, err, w)
 		}
-		if strings.Contains(err.Error(), "ust_secret") {
-			t.Errorf("%s: the error has the token", name)
-		}
+		assert(t, !strings.Contains(err.Error(), "ust_secret"), "%s: the error has the token", name)
 	}
 	if _, err := OpenTokens(filepath.Join(t.TempDir(), "none"), (&journal{}).logger()); err == nil {
 		t.Error("a missing file was taken")
@@ -285,9 +249,7 @@ func TestTokenFileOfOthers(t *testing.T) {
 		if err != nil {
 			said += err.Error()
 		}
-		if (err != nil) != want.refused || !strings.Contains(said, want.words) || want.words == "" && said != "" {
-			t.Errorf("mode %#o: %s", mode, said)
-		}
+		assert(t, (err != nil) == want.refused && strings.Contains(said, want.words) && (want.words != "" || said == ""), "mode %#o: %s", mode, said)
 	}
 }
 
@@ -297,20 +259,14 @@ func TestMakeAndAdd(t *testing.T) {
 	alice := made(t, "alice", []string{ScopeMCP}, expires)
 	must(t, Add(path, alice))
 	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
+	assert(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o600), "%v %v", info, err)
 	if err := Add(path, made(t, "alice", nil, time.Time{})); err == nil || !strings.Contains(err.Error(), "nothing was added") {
 		t.Errorf("%v", err)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || string(text) != alice.Line+"\n" || strings.Contains(string(text), alice.Token) {
-		t.Errorf("%q %v", text, err)
-	}
+	assert(t, err == nil && string(text) == alice.Line+"\n" && !strings.Contains(string(text), alice.Token), "%q %v", text, err)
 	entries, err := parseEntries(text)
-	if err != nil || len(entries) != 1 || !entries[0].expires.Equal(expires) || entries[0].String() != alice.Line {
-		t.Errorf("%v %v", entries, err)
-	}
+	assert(t, err == nil && len(entries) == 1 && entries[0].expires.Equal(expires) && entries[0].String() == alice.Line, "%v %v", entries, err)
 	must(t, os.WriteFile(path, []byte("# no end of line"), 0o600))
 	must(t, Add(path, alice))
 	if text, _ := os.ReadFile(path); string(text) != "# no end of line\n"+alice.Line+"\n" {
@@ -321,9 +277,7 @@ func TestMakeAndAdd(t *testing.T) {
 			t.Errorf("%q was taken as a name", name)
 		}
 	}
-	if len(alice.Token) < shortestToken {
-		t.Error("our own tokens are too short")
-	}
+	assert(t, len(alice.Token) >= shortestToken, "our own tokens are too short")
 }
 
 // TestAddAtOnce: two that add at once both have their line, and a name is taken
@@ -347,7 +301,5 @@ func TestAddAtOnce(t *testing.T) {
 		t.Errorf("%d were added, and the file has %d", added.Load(), known.Count())
 	}
 	info, err := os.Stat(filepath.Dir(path))
-	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
-		t.Errorf("%v %v", info, err)
-	}
+	assert(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o700), "%v %v", info, err)
 }

@@ -73,9 +73,8 @@ func installed(t *testing.T, path string) string {
 		t.Skip(`needs programs of npm and PyPI; run "make conformance"`)
 	}
 	path = filepath.Join(place, filepath.FromSlash(path))
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v; run \"make conformance\"", err)
-	}
+	_, err := os.Stat(path)
+	insist(t, err == nil, "%v; run \"make conformance\"", err)
 	return path
 }
 
@@ -127,9 +126,7 @@ func finish(t *testing.T, cmd *exec.Cmd) output {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%s: %v\n%s%s", filepath.Base(cmd.Path), err, stdout.String(), stderr.String())
-	}
+	insist(t, err == nil || errors.As(err, &exit), "%s: %v\n%s%s", filepath.Base(cmd.Path), err, stdout.String(), stderr.String())
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }
 
@@ -138,5 +135,21 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// assert says how it is if it is not so.
+func assert(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Errorf(format, args...)
+	}
+}
+
+// insist says so too, and ends the test.
+func insist(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Fatalf(format, args...)
 	}
 }

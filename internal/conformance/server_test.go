@@ -51,9 +51,7 @@ func makeToken(t *testing.T, file string) string {
 	path, err := understudy()
 	must(t, err)
 	said := finish(t, program(t, path, "token", "agent", "--add-to", file))
-	if said.status != 0 {
-		t.Fatalf("making a token ended with %s", said)
-	}
+	insist(t, said.status == 0, "making a token ended with %s", said)
 	return strings.TrimSpace(said.stdout)
 }
 
@@ -79,9 +77,7 @@ func serve(t *testing.T, args ...string) string {
 	defer cancel()
 	select {
 	case addr, ok := <-log.addr:
-		if !ok {
-			t.Fatal("the server ended at once")
-		}
+		insist(t, ok, "the server ended at once")
 		return "http://" + addr
 	case <-start.Done():
 		t.Fatal("the server does not say where it listens")
@@ -99,9 +95,8 @@ func stop(t *testing.T, cmd *exec.Cmd, log *serverLog) {
 	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	<-log.ended // before Wait, which would close what is being read
-	if err := errors.Join(log.err, cmd.Wait()); err != nil {
-		t.Errorf("the server ended with %v", err)
-	}
+	err := errors.Join(log.err, cmd.Wait())
+	assert(t, err == nil, "the server ended with %v", err)
 	if t.Failed() {
 		t.Logf("the server's log:\n%s", log.text.String())
 	}

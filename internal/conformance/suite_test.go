@@ -77,9 +77,7 @@ func runSuite(t *testing.T, era, address, expected string) verdict {
 	said := finish(t, program(t, node(t), installed(t, suitePath), "server", "--url", address+"/mcp",
 		"--requirements", era, "--expected-failures", expected, "--timeout", "120000", "--output-dir", results))
 	_, found, summed := strings.Cut(said.stdout, "Total:")
-	if !summed {
-		t.Fatalf("the suite ended with %s", said)
-	}
+	insist(t, summed, "the suite ended with %s", said)
 	all := readChecks(t, results)
 	v := verdict{
 		passed: said.status == 0, successes: successes(all),
@@ -121,9 +119,7 @@ func readChecks(t *testing.T, results string) map[string][]check {
 			t.Fatalf("%s: %v", file, err)
 		}
 		name := resultDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
-		if name == nil {
-			t.Fatalf("%s is of no scenario", file)
-		}
+		insist(t, name != nil, "%s is of no scenario", file)
 		for i := range checks {
 			checks[i].Scenario = name[1]
 		}

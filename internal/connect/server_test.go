@@ -94,9 +94,7 @@ func TestWhoAConnectionIs(t *testing.T) {
 	want := func(want string, h Hello) net.Conn {
 		t.Helper()
 		client, _, conn := e.enter(h)
-		if client != want {
-			t.Fatalf("%+v is %q, not %q", h, client, want)
-		}
+		insist(t, client == want, "%+v is %q, not %q", h, client, want)
 		return conn
 	}
 	claude := Hello{Role: RoleClient, Name: "Claude Code (beta)"}
@@ -148,9 +146,7 @@ func TestTokenIsRequired(t *testing.T) {
 			in := bufio.NewReader(conn)
 			var about About
 			must(t, hear(in, &about))
-			if !refused && (about.Refusal != "" || about.Directory != "/project") {
-				t.Errorf("%s with the token: %+v", role, about)
-			}
+			assert(t, refused || about.Refusal == "" && about.Directory == "/project", "%s with the token: %+v", role, about)
 			if refused {
 				if about != (About{Protocol: protocol, Refusal: about.Refusal}) || !strings.Contains(about.Refusal, "token") {
 					t.Errorf("%s with %q is told %+v", role, said, about)
@@ -174,9 +170,7 @@ func TestTokenIsRequired(t *testing.T) {
 
 // A server without a token lets nobody in.
 func TestEmptyTokenIsNone(t *testing.T) {
-	if NewServer(Options{}).knowsToken(Hello{}) {
-		t.Error("it is taken")
-	}
+	assert(t, !NewServer(Options{}).knowsToken(Hello{}), "it is taken")
 }
 
 // A server that holds nothing gives way to a client of another build; one that
@@ -185,9 +179,7 @@ func TestAnotherBuild(t *testing.T) {
 	e := startEcho(t, nil)
 	e.usage = func() (int, int) { return 1, 0 }
 	client, about, conn := e.enter(Hello{Role: RoleClient, Build: "two"})
-	if client != "connect:client:1" || about.Build != "one" {
-		t.Fatalf("%q %+v", client, about)
-	}
+	insist(t, client == "connect:client:1" && about.Build == "one", "%q %+v", client, about)
 	e.usage = func() (int, int) { return 0, 0 }
 	if client, _, other := e.enter(Hello{Role: RoleClient, Build: "two"}); client != "connect:client:2" {
 		t.Fatalf("beside another client: %q", client)
@@ -202,9 +194,8 @@ func TestAnotherBuild(t *testing.T) {
 	if _, about, _ := e.enter(Hello{Role: RoleClient, Build: "two"}); !about.Retiring {
 		t.Fatalf("a server that holds nothing stays: %+v", about)
 	}
-	if err := <-e.ended; err != nil {
-		t.Error(err)
-	}
+	err := <-e.ended
+	assert(t, err == nil, "%v", err)
 	e.ended <- nil
 	if _, err := os.Lstat(e.place.socket()); err == nil {
 		t.Error("the socket is left")
@@ -231,9 +222,8 @@ func TestIdleExit(t *testing.T) {
 	}
 	_ = conn.Close()
 	<-e.Over()
-	if err := <-e.ended; err != nil {
-		t.Error(err)
-	}
+	err := <-e.ended
+	assert(t, err == nil, "%v", err)
 	e.ended <- nil
 }
 
@@ -248,9 +238,7 @@ func TestPipe(t *testing.T) {
 	if got := out.String(); !strings.HasPrefix(got, "connect:zed:1\n{\"method\"") || !strings.HasSuffix(got, "\nlast") || len(got) < 1<<20 {
 		t.Errorf("%d bytes, %.100q", len(got), got)
 	}
-	if notes.Len() > 0 {
-		t.Error(notes.String())
-	}
+	assert(t, notes.Len() <= 0, "%v", notes.String())
 }
 
 // A client learns why there is no server in place of one that gave way.
@@ -259,9 +247,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 	s := Starter{Place: e.place, Launch: []string{"sh", "-c", "echo no luck today >&2; exit 1"}}
 	var out, notes bytes.Buffer
 	err := Pipe(t.Context(), s, Peer{Build: "another"}, strings.NewReader(greeting), &out, &notes)
-	if err == nil || !strings.Contains(err.Error(), "no luck today") || out.Len() > 0 {
-		t.Errorf("%v, %q", err, out.String())
-	}
+	assert(t, err != nil && strings.Contains(err.Error(), "no luck today") && out.Len() <= 0, "%v, %q", err, out.String())
 }
 
 func TestProgramName(t *testing.T) {
@@ -270,13 +256,11 @@ func TestProgramName(t *testing.T) {
 		`{"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"mcp"},"progressToken":1}}}`: "mcp",
 		`{"method":"ping"}`: "", `[]`: "", `nonsense`: "",
 	} {
-		if got := programName([]byte(line)); got != want {
-			t.Errorf("%s: %q", line, got)
-		}
+		got := programName([]byte(line))
+		assert(t, got == want, "%s: %q", line, got)
 	}
-	if got := plainName(strings.Repeat("Ä b", 50)); len(got) > 40 || strings.ContainsAny(got, "Ä ") {
-		t.Errorf("%q", got)
-	}
+	got := plainName(strings.Repeat("Ä b", 50))
+	assert(t, len(got) <= 40 && !strings.ContainsAny(got, "Ä "), "%q", got)
 }
 
 // The path of a socket is short on every system, that of a data directory is not.
@@ -330,5 +314,21 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// assert says how it is if it is not so.
+func assert(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Errorf(format, args...)
+	}
+}
+
+// insist says so too, and ends the test.
+func insist(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Fatalf(format, args...)
 	}
 }

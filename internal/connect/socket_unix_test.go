@@ -24,9 +24,7 @@ func TestAnothersSocketIsNotRemoved(t *testing.T) {
 	}
 	isThere := func(when string) {
 		conn, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatalf("%s: %v", when, err)
-		}
+		insist(t, err == nil, "%s: %v", when, err)
 		_ = conn.Close()
 	}
 	first := listen()
@@ -55,9 +53,7 @@ func TestStaleSockets(t *testing.T) {
 	old.(*net.UnixListener).SetUnlinkOnClose(false)
 	_ = old.Close()
 	l, err := ListenSocket(stale)
-	if err != nil {
-		t.Fatalf("the socket of a dead server is in the way: %v", err)
-	}
+	insist(t, err == nil, "the socket of a dead server is in the way: %v", err)
 	_ = l.Close()
 
 	file := filepath.Join(dir, "file")

@@ -108,9 +108,8 @@ func TestCards(t *testing.T) {
 					names = "True"
 				}
 				want := "nodes" + test.nodes + "\nmemfd " + memfd + "\nnames " + names + "\na terabyte of addresses True\n"
-				if diff := cmp.Diff(want, record["stdout"]); diff != "" {
-					t.Error(diff)
-				}
+				diff := cmp.Diff(want, record["stdout"])
+				assert(t, diff == "", "%v", diff)
 				if test.given {
 					holdsCard(t, c)
 				}
@@ -134,9 +133,7 @@ func TestDoctorSeesCards(t *testing.T) {
 			cmd := exec.Command("unshare", "--mount", "sh", "-c", withCards, "sh", t.TempDir(), binary, "doctor", "--data-dir", t.TempDir())
 			cmd.Env = append(os.Environ(), "UNDERSTUDY_SANDBOX=standard", "UNDERSTUDY_GPU="+asked, "UNDERSTUDY_PYTHON="+accounts(t)[0].python)
 			out, err := cmd.CombinedOutput() // which fails where there is no such card
-			if !strings.Contains(string(out), want) {
-				t.Errorf("%v\n%s", err, out)
-			}
+			assert(t, strings.Contains(string(out), want), "%v\n%s", err, out)
 		})
 	}
 }
@@ -152,7 +149,5 @@ func holdsCard(t *testing.T, c *client.Client) {
 	}
 	refused(t, c, "which a copy of it could not; use operation", "manage_interpreters", "operation", "branch")
 	record, _ = run(t, c, "os.close(card)")
-	if record["recoverable"] != true {
-		t.Errorf("with no card in use: %v", record)
-	}
+	assert(t, record["recoverable"] == true, "with no card in use: %v", record)
 }

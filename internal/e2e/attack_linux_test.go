@@ -116,9 +116,7 @@ func (a *attacked) make(t *testing.T, group string) (made []verdict) {
 		if record["status"] == "ok" {
 			return made
 		}
-		if record["status"] != "crashed" || len(found) == 0 {
-			t.Fatalf("%s: %s", group, text)
-		}
+		insist(t, record["status"] == "crashed" && len(found) != 0, "%s: %s", group, text)
 	}
 	t.Fatalf("%s: the session was ended again and again", group)
 	return nil

@@ -48,9 +48,8 @@ func TestServerMemory(t *testing.T) {
 				text := a.hogs(t, h)
 				t.Logf("…%s", text[max(0, len(text)-200):])
 			})
-			if record, said := run(t, a.victim, "print(6 * 7)"); record["stdout"] != "42\n" {
-				t.Errorf("another client's session suffers: %s", said)
-			}
+			record, said := run(t, a.victim, "print(6 * 7)")
+			assert(t, record["stdout"] == "42\n", "another client's session suffers: %s", said)
 		})
 	}
 	t.Run("many at once", func(t *testing.T) {
@@ -69,9 +68,7 @@ func (a *attacked) growsLittle(t *testing.T, most int64, attack func()) {
 	attack()
 	grown := a.serverMemory(t) - before
 	t.Logf("%d MiB more", grown>>20)
-	if grown > most {
-		t.Errorf("OPEN: the server grew by %d MiB", grown>>20)
-	}
+	assert(t, grown <= most, "OPEN: the server grew by %d MiB", grown>>20)
 }
 
 // hogs has a fresh session of the attacker's make one attack, and returns the last answer.
@@ -115,9 +112,8 @@ func (a *attacked) manyHog(t *testing.T, hogs []hog) {
 			attacking.Go(func() {
 				for k := range 3 {
 					h := hogs[(n+k)%len(hogs)]
-					if _, err := call(a.attacker, "run_python_code", "code", h.numbered(k+1), "timeout", 60, "interpreter_id", id); err != nil {
-						t.Errorf("%s: %v", h.name, err)
-					}
+					_, err := call(a.attacker, "run_python_code", "code", h.numbered(k+1), "timeout", 60, "interpreter_id", id)
+					assert(t, err == nil, "%s: %v", h.name, err)
 				}
 			})
 		}
@@ -155,9 +151,7 @@ func (a *attacked) serverMemory(t *testing.T) int64 {
 	pid := strconv.Itoa(a.server.cmd.Process.Pid)
 	status := readFile(t, "/proc", pid, "status")
 	found := highWater.FindStringSubmatch(status)
-	if found == nil {
-		t.Fatalf("no VmHWM in %s", status)
-	}
+	insist(t, found != nil, "no VmHWM in %s", status)
 	kilobytes, _ := strconv.ParseInt(found[1], 10, 64)
 	must(t, os.WriteFile("/proc/"+pid+"/clear_refs", []byte("5"), 0))
 	return kilobytes << 10

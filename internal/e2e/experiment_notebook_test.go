@@ -102,9 +102,8 @@ func TestNotebookRuns(t *testing.T) {
 	must(t, err)
 	text, err := document.Notebook()
 	must(t, err)
-	if n, want := runsAgain(t, python, t.TempDir(), text), len(notebookCells)+2; n < want {
-		t.Fatalf("%d cells of %d", n, want)
-	}
+	n, want := runsAgain(t, python, t.TempDir(), text), len(notebookCells)+2
+	insist(t, n >= want, "%d cells of %d", n, want)
 }
 
 // notebookPython is a Python that has Jupyter, "" without one.
@@ -125,9 +124,8 @@ func runsAgain(t *testing.T, python, workdir string, text []byte) int {
 	t.Helper()
 	recorded, again := readNotebook(t, text), runNotebook(t, python, workdir, text)
 	for i, cell := range recorded {
-		if diff := cmp.Diff(cell.told(), again[i].told()); diff != "" {
-			t.Errorf("the cell %q gives something else (- recorded, + run again):\n%s", cell.Source, diff)
-		}
+		diff := cmp.Diff(cell.told(), again[i].told())
+		assert(t, diff == "", "the cell %q gives something else (- recorded, + run again):\n%s", cell.Source, diff)
 	}
 	return len(recorded)
 }
@@ -190,9 +188,8 @@ func readNotebook(t *testing.T, data []byte) []notebookCell {
 		NBFormat int
 		Cells    []notebookCell
 	}
-	if err := json.Unmarshal(data, &n); err != nil || n.NBFormat != 4 {
-		t.Fatalf("nbformat %d: %v", n.NBFormat, err)
-	}
+	err := json.Unmarshal(data, &n)
+	insist(t, err == nil && n.NBFormat == 4, "nbformat %d: %v", n.NBFormat, err)
 	return slices.DeleteFunc(n.Cells, func(c notebookCell) bool {
 		return c.Type != "code" || slices.Contains(c.Metadata.Tags, "understudy")
 	})

@@ -64,16 +64,12 @@ func installsPackages(t *testing.T, c *client.Client, walled bool) {
 	expect := func(text string, want ...string) {
 		t.Helper()
 		for _, each := range want {
-			if !strings.Contains(text, each) {
-				t.Errorf("%q is not in %s", each, text)
-			}
+			assert(t, strings.Contains(text, each), "%q is not in %s", each, text)
 		}
 	}
 	manage(t, c, "upload", "path", file, "content_base64", base64.StdEncoding.EncodeToString(data))
 	record, text := manage(t, c, "install", "packages", []string{"./" + file})
-	if record["status"] != "ok" {
-		t.Errorf("%v", record)
-	}
+	assert(t, record["status"] == "ok", "%v", record)
 	expect(text, "Installed understudy_tiny 1.0.")
 	const show = `import understudy_tiny, sys, os, subprocess
 print('here', understudy_tiny.version, os.path.basename(os.path.dirname(understudy_tiny.__file__)))

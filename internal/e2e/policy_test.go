@@ -44,9 +44,8 @@ func TestPrincipalsHavePolicies(t *testing.T) {
 	comesTrue(t, "the mistake is noticed", func() bool {
 		return isBlocked() && strings.Contains(s.log.String(), "the policy can't be used")
 	})
-	if _, _, text := s.get(t, "/metrics", token["bob"]); !strings.Contains(text, `understudy_refused_total{code="refused"}`) {
-		t.Error("the metrics have no refusals")
-	}
+	_, _, text := s.get(t, "/metrics", token["bob"])
+	assert(t, strings.Contains(text, `understudy_refused_total{code="refused"}`), "the metrics have no refusals")
 	must(t, s.stop())
 	log := s.log.String()
 	if strings.Contains(log, "secret_name") || !strings.Contains(log, `msg="code was refused" principal=ci-1 rules="module json is not allowed" violations=1`) {
@@ -65,13 +64,10 @@ func TestCheckersEndWithTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startServer(t, "--preload", "none", "--policy", "defaults")
-			if text := s.py("", "1"); !strings.HasPrefix(text, "1\n") {
-				t.Fatal(text)
-			}
+			text := s.py("", "1")
+			insist(t, strings.HasPrefix(text, "1\n"), "%v", text)
 			checkers := checkersOf(t, s.cmd.Process.Pid)
-			if len(checkers) == 0 {
-				t.Fatal("no checker was found")
-			}
+			insist(t, len(checkers) != 0, "no checker was found")
 			end(s)
 			comesTrue(t, "the checkers are gone", func() bool { return !slices.ContainsFunc(checkers, isChecker) })
 		})

@@ -67,9 +67,7 @@ func startServer(t *testing.T, flags ...string) *server {
 func listen(t *testing.T, cmd *exec.Cmd) *server {
 	t.Helper()
 	s, err := launch(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.stop(); err != nil {
 			t.Errorf("the server ended with %v", err)
@@ -189,7 +187,7 @@ func comesTrue(t *testing.T, what string, holds func() bool) {
 }
 
 // must ends a test by an error.
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +210,22 @@ func finish(cmd *exec.Cmd) (said string, err error) {
 // fails expects that a command fails and says why.
 func fails(t *testing.T, cmd *exec.Cmd, why string) {
 	t.Helper()
-	if said, err := finish(cmd); err == nil || !strings.Contains(said, why) {
-		t.Errorf("%q does not fail because of %q: %v\n%s", cmd.Args, why, err, said)
+	said, err := finish(cmd)
+	assert(t, err != nil && strings.Contains(said, why), "%q does not fail because of %q: %v\n%s", cmd.Args, why, err, said)
+}
+
+// assert says how it is if it is not so.
+func assert(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Errorf(format, args...)
+	}
+}
+
+// insist says so too, and ends the test.
+func insist(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Fatalf(format, args...)
 	}
 }

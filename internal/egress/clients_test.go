@@ -124,8 +124,6 @@ func TestPip(t *testing.T) {
 	// pip says why it tries again, but of an answer only with -vv.
 	for index, more := range map[string][]string{"https://evil.net/simple": {"--retries", "1"}, "http://evil.net/simple": {"-vv", "--trusted-host", "evil.net"}} {
 		out, err := install(index, more...)
-		if err == nil || !strings.Contains(out, "the server's --allow-net does not list this host") {
-			t.Errorf("%s: %v, %s", index, err, out)
-		}
+		assert(t, err != nil && strings.Contains(out, "the server's --allow-net does not list this host"), "%s: %v, %s", index, err, out)
 	}
 }

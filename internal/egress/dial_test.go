@@ -75,15 +75,10 @@ func TestWhatANameLeadsTo(t *testing.T) {
 			for _, place := range dialed {
 				places = append(places, place.String())
 			}
-			if got := strings.Join(places, " "); got != test.dialed || (response.StatusCode == http.StatusOK) != (test.dialed != "") {
-				t.Errorf("dialed %q, %s", got, response.Status)
-			}
-			if !strings.Contains(string(body), test.because) {
-				t.Errorf("%q", body)
-			}
-			if len(asked) > 1 {
-				t.Errorf("resolved: %q", asked)
-			}
+			got := strings.Join(places, " ")
+			assert(t, got == test.dialed && (response.StatusCode == http.StatusOK) == (test.dialed != ""), "dialed %q, %s", got, response.Status)
+			assert(t, strings.Contains(string(body), test.because), "%q", body)
+			assert(t, len(asked) <= 1, "resolved: %q", asked)
 		})
 	}
 }
@@ -91,9 +86,7 @@ func TestWhatANameLeadsTo(t *testing.T) {
 // TestTheMachineKnowsItself, as the system has it.
 func TestTheMachineKnowsItself(t *testing.T) {
 	all, err := machineAddresses()
-	if err != nil || !slices.Contains(all, netip.MustParseAddr("127.0.0.1")) {
-		t.Errorf("%v, %v", all, err)
-	}
+	assert(t, err == nil && slices.Contains(all, netip.MustParseAddr("127.0.0.1")), "%v, %v", all, err)
 }
 
 // TestWithoutLookup: the system's resolver and dialer, and a connection for each
@@ -109,9 +102,7 @@ func TestWithoutLookup(t *testing.T) {
 	get := func(w *world) string {
 		t.Helper()
 		response, err := w.client(t).Get("http://localhost:" + port)
-		if err != nil || response.StatusCode != http.StatusOK {
-			t.Fatal(response, err)
-		}
+		insist(t, err == nil && response.StatusCode == http.StatusOK, "%v %v", response, err)
 		response.Body.Close()
 		return <-from
 	}
@@ -136,7 +127,5 @@ func TestWithoutLookup(t *testing.T) {
 		w.addr = w.serve(t).Addr().String()
 		each = append(each, kept(w))
 	}
-	if each[0] == each[1] {
-		t.Error("two sessions share a connection")
-	}
+	assert(t, each[0] != each[1], "two sessions share a connection")
 }

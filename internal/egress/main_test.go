@@ -158,3 +158,19 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// assert says how it is if it is not so.
+func assert(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Errorf(format, args...)
+	}
+}
+
+// insist says so too, and ends the test.
+func insist(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Fatalf(format, args...)
+	}
+}

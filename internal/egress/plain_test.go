@@ -80,21 +80,17 @@ func TestWhatConcernsTheProxyStaysThere(t *testing.T) {
 		"Connection: close, X-Hop\r\nX-Hop: 1\r\nTE: trailers\r\nUpgrade: h2c\r\nKeep-Alive: 5\r\nAccept-Encoding: gzip\r\nX-End: 1\r\nCookie: a=b\r\n\r\n")
 	r := <-heads
 	for _, name := range []string{"Proxy-Authorization", "Proxy-Connection", "X-Hop", "Te", "Upgrade", "Keep-Alive", "Via", "X-Forwarded-For"} {
-		if value, ok := r.Header[name]; ok {
-			t.Errorf("%s: %q", name, value)
-		}
+		value, ok := r.Header[name]
+		assert(t, !ok, "%s: %q", name, value)
 	}
 	if r.Host != "pypi.org" || r.Header.Get("X-End") != "1" || r.Header.Get("Cookie") != "a=b" || r.Header.Get("Accept-Encoding") != "gzip" {
 		t.Errorf("%s, %v", r.Host, r.Header)
 	}
 	for _, name := range []string{"X-Private", "Keep-Alive", "Proxy-Authenticate"} {
-		if value, ok := got.header[name]; ok {
-			t.Errorf("%s: %q", name, value)
-		}
+		value, ok := got.header[name]
+		assert(t, !ok, "%s: %q", name, value)
 	}
-	if got.body != packed.String() || got.header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("%q, %v", got.body, got.header)
-	}
+	assert(t, got.body == packed.String() && got.header.Get("Content-Encoding") == "gzip", "%q, %v", got.body, got.header)
 }
 
 func TestWebSocket(t *testing.T) {
@@ -115,9 +111,7 @@ func TestWebSocket(t *testing.T) {
 	response, err := http.ReadResponse(reader, nil)
 	must(t, err)
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatal(response.Status)
-	}
+	insist(t, response.StatusCode == http.StatusSwitchingProtocols, "%v", response.Status)
 	_, _ = io.WriteString(conn, "ping\n")
 	if line, err := reader.ReadString('\n'); err != nil || line != "got ping\n" {
 		t.Errorf("%q, %v", line, err)
@@ -144,15 +138,12 @@ func TestPlainRefusals(t *testing.T) {
 		"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n":                        "403 understudy: no connection to 127.0.0.1:80: the server's --allow-net does not list this host",
 	} {
 		got := w.say(t, request)
-		if got.status != want {
-			t.Errorf("%.80q: %q", request, got.status)
-		}
+		assert(t, got.status == want, "%.80q: %q", request, got.status)
 		// The body has the sentence, too, where the reason can't.
 		if got.code == http.StatusForbidden && (!strings.Contains(got.body, "understudy: no connection to ") || !strings.Contains(got.body, "--allow-net")) {
 			t.Errorf("%.80q: %q", request, got.body)
 		}
 	}
-	if asked, _ := w.seen(); strings.Contains(strings.Join(asked, " "), "evil") {
-		t.Errorf("resolved: %q", asked)
-	}
+	asked, _ := w.seen()
+	assert(t, !strings.Contains(strings.Join(asked, " "), "evil"), "resolved: %q", asked)
 }

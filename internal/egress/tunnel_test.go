@@ -34,13 +34,10 @@ func (w *world) tunnel(t *testing.T, to string) net.Conn {
 	// One byte at a time: nothing of the tunnel may stay in a buffer.
 	var head strings.Builder
 	for one := make([]byte, 1); !strings.HasSuffix(head.String(), "\r\n\r\n"); head.Write(one) {
-		if _, err := io.ReadFull(conn, one); err != nil {
-			t.Fatalf("%q, %v", head.String(), err)
-		}
+		_, err := io.ReadFull(conn, one)
+		insist(t, err == nil, "%q, %v", head.String(), err)
 	}
-	if !strings.HasPrefix(head.String(), "HTTP/1.1 200 ") {
-		t.Fatalf("%q", head.String())
-	}
+	insist(t, strings.HasPrefix(head.String(), "HTTP/1.1 200 "), "%q", head.String())
 	return conn
 }
 
@@ -58,9 +55,7 @@ func TestHTTPS(t *testing.T) {
 		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		if err != nil || string(body) != "you asked EXAMPLE.com" {
-			t.Errorf("%q, %v", body, err)
-		}
+		assert(t, err == nil && string(body) == "you asked EXAMPLE.com", "%q, %v", body, err)
 	}
 }
 
@@ -70,18 +65,16 @@ func TestTheTunnelMustBeForItsHost(t *testing.T) {
 	w.secureSite(t)
 	for _, name := range []string{"evil.net", "www.example.com", ""} {
 		client := tls.Client(w.tunnel(t, "example.com:443"), &tls.Config{ServerName: name, InsecureSkipVerify: true})
-		if err := client.Handshake(); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
-			t.Errorf("%q: %v", name, err)
-		}
+		err := client.Handshake()
+		assert(t, err != nil && strings.Contains(err.Error(), "unrecognized name"), "%q: %v", name, err)
 	}
 	conn := w.tunnel(t, "example.com:443")
 	_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.6\r\n")
 	if answer, _ := io.ReadAll(conn); !strings.HasPrefix(string(answer), "HTTP/1.1 403 understudy: no connection to example.com:443: a tunnel to this port must carry TLS") {
 		t.Errorf("%q", answer)
 	}
-	if log := w.logged(); strings.Count(log, "msg=\"egress: refused\" session=ann host=example.com:443") != 1 || !strings.Contains(log, "evil.net") {
-		t.Error(log)
-	}
+	log := w.logged()
+	assert(t, strings.Count(log, "msg=\"egress: refused\" session=ann host=example.com:443") == 1 && strings.Contains(log, "evil.net"), "%v", log)
 }
 
 // TestANamedPortCarriesAnything, and the tunnel is passed on half-closed.
@@ -124,9 +117,8 @@ func TestALongHello(t *testing.T) {
 		protocols = append(protocols, strings.Repeat("p", 100))
 	}
 	client := tls.Client(&dribble{w.tunnel(t, "example.com:443")}, &tls.Config{ServerName: "example.com", RootCAs: pool, NextProtos: protocols})
-	if err := client.Handshake(); err != nil {
-		t.Error(err)
-	}
+	err := client.Handshake()
+	assert(t, err == nil, "%v", err)
 }
 
 // dribble writes a little at a time.

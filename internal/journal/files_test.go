@@ -23,9 +23,7 @@ func spoolOf(t *testing.T, a *agent, text string) sessions.Entry {
 func only(t *testing.T, file string) *Detail {
 	t.Helper()
 	all, err := open(t, file).Executions(t.Context(), Query{Detail: true})
-	if err != nil || len(all) != 1 || all[0].Detail == nil {
-		t.Fatalf("%+v, %v", all, err)
-	}
+	insist(t, err == nil && len(all) == 1 && all[0].Detail != nil, "%+v, %v", all, err)
 	return all[0].Detail
 }
 
@@ -46,12 +44,10 @@ func TestLongOutputIsKept(t *testing.T) {
 		end(t, j)
 		d := only(t, file)
 		got, err := os.ReadFile(d.Stdout.Path)
-		if want := strings.ReplaceAll(text, secret, masked); err != nil || string(got) != want {
-			t.Errorf("%s: %d bytes of %d, %v", what, len(got), len(want), err)
-		}
-		if parts, _ := filepath.Glob(filepath.Join(filesOf(file), "*", "*.part")); len(parts) > 0 {
-			t.Errorf("%s: left %v", what, parts)
-		}
+		want := strings.ReplaceAll(text, secret, masked)
+		assert(t, err == nil && string(got) == want, "%s: %d bytes of %d, %v", what, len(got), len(want), err)
+		parts, _ := filepath.Glob(filepath.Join(filesOf(file), "*", "*.part"))
+		assert(t, len(parts) == 0, "%s: left %v", what, parts)
 	}
 }
 
@@ -64,9 +60,8 @@ func TestOutputThatWasToBeKept(t *testing.T) {
 	_, err := j.conn.ExecContext(t.Context(), "UPDATE executions SET detail = json_set(detail, '$.Stdout', json(?))",
 		`{"Text": "li…ne", "Path": "`+filepath.ToSlash(name)+`", "Size": 100, "Lost": 0, "Pending": true}`)
 	must(t, err)
-	if o := only(t, file).Stdout; o.Pending || o.Path != "" || o.Lost == 0 {
-		t.Errorf("without its file: %+v", o)
-	}
+	o := only(t, file).Stdout
+	assert(t, !o.Pending && o.Path == "" && o.Lost != 0, "without its file: %+v", o)
 	must(t, os.WriteFile(filepath.Join(filesOf(file), name), []byte("line"), 0o600))
 	if o := only(t, file).Stdout; o.Pending || o.Path == "" || o.Lost != 0 {
 		t.Errorf("with it: %+v", o)

@@ -27,9 +27,8 @@ func end(t testing.TB, j *Journal) {
 	if j.closed {
 		return
 	}
-	if err := j.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	err := j.Close(context.Background())
+	assert(t, err == nil, "%v", err)
 }
 
 // agent does in one interpreter what a session would tell a journal.
@@ -109,9 +108,8 @@ func (a *agent) done(e sessions.Entry, r sessions.Result) sessions.Entry {
 // run is an execution that is no trial.
 func (a *agent) run(code string, r sessions.Result) {
 	a.t.Helper()
-	if _, err := a.j.Record(a.t.Context(), a.done(a.next(code, nil), r)); err != nil {
-		a.t.Errorf("%s: %v", code, err)
-	}
+	_, err := a.j.Record(a.t.Context(), a.done(a.next(code, nil), r))
+	assert(a.t, err == nil, "%s: %v", code, err)
 }
 
 // try is a trial that ends with a metric, NaN-free, or with a result that failed.
@@ -126,9 +124,7 @@ func (a *agent) try(metric float64, maximize bool, r sessions.Result) *sessions.
 	e = a.done(e, r)
 	e.Metric = &sessions.Metric{Value: &metric}
 	report, err := a.j.Record(a.t.Context(), e)
-	if err != nil {
-		a.t.Error(err)
-	}
+	assert(a.t, err == nil, "%v", err)
 	return report
 }
 
@@ -159,9 +155,7 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := r.Executions(t.Context(), Query{Since: before[0].Revision, Run: j.RunID(), Detail: true})
-	if err != nil || len(after) != 1 {
-		t.Fatalf("afterwards: %v, %v", after, err)
-	}
+	insist(t, err == nil && len(after) == 1, "afterwards: %v, %v", after, err)
 	got := after[0]
 	if got.ID != before[0].ID || got.Code != "x = 1\x00" || got.ExecTime != 1500*time.Millisecond || !got.Changed || got.Memory != 1<<20 || got.Trial != nil {
 		t.Errorf("%+v", got)
@@ -173,18 +167,12 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	if whole, err := os.ReadFile(d.Stdout.Path); err != nil || string(whole) != long {
 		t.Errorf("the file has %d bytes, %v", len(whole), err)
 	}
-	if len(d.TermOut) != 4 || d.TermOut[3] != "took 1 s" {
-		t.Errorf("term_out has %d pieces", len(d.TermOut))
-	}
+	assert(t, len(d.TermOut) == 4 && d.TermOut[3] == "took 1 s", "term_out has %d pieces", len(d.TermOut))
 	if png, err := os.ReadFile(d.Figures[0].File); err != nil || string(png) != "png" || filepath.Ext(d.Figures[0].File) != ".png" {
 		t.Errorf("figure: %q, %v", d.Figures[0].File, err)
 	}
-	if string(d.Record.Result) != `{"a":1}` || d.Record.Stdout != "" {
-		t.Errorf("record: %+v", d.Record)
-	}
-	if e.Result.Stdout != long {
-		t.Error("the client's answer was changed")
-	}
+	assert(t, string(d.Record.Result) == `{"a":1}` && d.Record.Stdout == "", "record: %+v", d.Record)
+	assert(t, e.Result.Stdout == long, "the client's answer was changed")
 }
 
 func TestOnlyTheOwnerMayRead(t *testing.T) {
@@ -216,16 +204,13 @@ func TestClose(t *testing.T) {
 	end(t, j)
 	r = open(t, file)
 	run, err := r.Run(t.Context(), "")
-	if err != nil || run.Alive || run.Ended.IsZero() {
-		t.Errorf("ended: %+v, %v", run, err)
-	}
+	assert(t, err == nil && !run.Alive && !run.Ended.IsZero(), "ended: %+v, %v", run, err)
 	if all, err := r.Interpreters(t.Context(), run.ID); err != nil || len(all) != 1 || all[0].Ended.IsZero() || all[0].Present.Execution != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if err := j.Begin(t.Context(), a.next("2", nil)); err == nil {
 		t.Error("a closed journal took an execution")
 	}
-	if left, _ := os.ReadDir(filesOf(file)); len(left) != 0 {
-		t.Errorf("left: %v", left)
-	}
+	left, _ := os.ReadDir(filesOf(file))
+	assert(t, len(left) == 0, "left: %v", left)
 }

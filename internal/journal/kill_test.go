@@ -67,9 +67,7 @@ func TestKilled(t *testing.T) {
 			acknowledged[run] = count
 		}
 	}
-	if len(acknowledged) < kills/2 {
-		t.Errorf("only %d of %d servers stored anything", len(acknowledged), kills)
-	}
+	assert(t, len(acknowledged) >= kills/2, "only %d of %d servers stored anything", len(acknowledged), kills)
 	checkSound(t, file)
 	r := open(t, file)
 	for run, count := range acknowledged {
@@ -88,12 +86,9 @@ func TestKilled(t *testing.T) {
 				t.Errorf("run %s, execution %d is %s", run, e.Place.Execution, e.Status)
 			}
 		}
-		if ended < count || len(all) > count+2 {
-			t.Errorf("run %s: %d acknowledged, %d ended of %d", run, count, ended, len(all))
-		}
-		if best := Best(all); best == nil || best.Trial.Number != ended {
-			t.Errorf("run %s: the best of %d is %+v", run, ended, best)
-		}
+		assert(t, ended >= count && len(all) <= count+2, "run %s: %d acknowledged, %d ended of %d", run, count, ended, len(all))
+		best := Best(all)
+		assert(t, best != nil && best.Trial.Number == ended, "run %s: the best of %d is %+v", run, ended, best)
 	}
 	end(t, begin(t, file, Options{})) // and the next server takes it
 }
@@ -125,9 +120,7 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 	if timer != nil {
 		timer.Stop()
 	}
-	if complaints.Len() > 0 {
-		t.Errorf("the server said: %s", complaints.String())
-	}
+	assert(t, complaints.Len() <= 0, "the server said: %s", complaints.String())
 	return run, count
 }
 

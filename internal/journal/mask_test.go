@@ -37,16 +37,13 @@ func TestMask(t *testing.T) {
 		{"a line of them", pem, "    MIIEvQIBADANBg/+kqhkiG9w", "    " + masked},
 		{"a short line of them", pem, "short", "short"},
 	} {
-		if got := newMasker([]string{test.secret}).text(test.text); got != test.want {
-			t.Errorf("%s: got %q, want %q", test.what, got, test.want)
-		}
+		got := newMasker([]string{test.secret}).text(test.text)
+		assert(t, got == test.want, "%s: got %q, want %q", test.what, got, test.want)
 	}
-	if got := newMasker([]string{"secret", "secret-longer"}).text("secret-longer"); got != masked {
-		t.Errorf("of two values the longer is masked first: %q", got)
-	}
-	if m := newMasker([]string{"", "abc"}); m != nil || m.text("abc") != "abc" {
-		t.Error("there is nothing to mask")
-	}
+	got := newMasker([]string{"secret", "secret-longer"}).text("secret-longer")
+	assert(t, got == masked, "of two values the longer is masked first: %q", got)
+	m := newMasker([]string{"", "abc"})
+	assert(t, m == nil && m.text("abc") == "abc", "there is nothing to mask")
 }
 
 func TestMaskJSON(t *testing.T) {
@@ -58,9 +55,7 @@ func TestMaskJSON(t *testing.T) {
 		{``, ``},
 	} {
 		got, err := m.json(json.RawMessage(test.text), true)
-		if err != nil || string(got) != test.want {
-			t.Errorf("got %s, %v; want %s", got, err, test.want)
-		}
+		assert(t, err == nil && string(got) == test.want, "got %s, %v; want %s", got, err, test.want)
 	}
 }
 
@@ -79,9 +74,8 @@ func TestMaskFiles(t *testing.T) {
 		cut  bool
 		want string
 	}{{"sk-012345678", false, "sk-012345678"}, {"x sk-012345678", true, "x " + masked}, {"x sk-", true, "x sk-"}} {
-		if got := passed(t, m, test.text, test.cut); got != test.want {
-			t.Errorf("%q: %q", test.text, got)
-		}
+		got := passed(t, m, test.text, test.cut)
+		assert(t, got == test.want, "%q: %q", test.text, got)
 	}
 }
 
@@ -123,9 +117,8 @@ func TestMaskFilesOfOneLine(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	must(t, m.pass(io.Discard, text, false))
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 8*size {
-		t.Errorf("%d bytes were allocated for %d", took, size)
-	}
+	took := after.TotalAlloc - before.TotalAlloc
+	assert(t, took <= 8*size, "%d bytes were allocated for %d", took, size)
 }
 
 type dots struct{}
@@ -147,9 +140,8 @@ func TestMaskWords(t *testing.T) {
 		"xhunter2x":                 "x" + masked, // no word
 		"json":                      masked,
 	} {
-		if got := m.text(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		got := m.text(text)
+		assert(t, got == want, "%q: got %q, want %q", text, got, want)
 	}
 	if text := strings.Repeat("json_x\n", pieceSize/3); passed(t, m, text, false) != text {
 		t.Error("a file of words is changed")
@@ -167,9 +159,8 @@ func TestMaskAtCuts(t *testing.T) {
 		"SEKR… SEKRET no cut":                                                    masked + "… SEKRET no cut",
 		secret[:9] + "\n[7 characters left out]\n" + secret[20:] + secret + " …": masked + "\n[7 characters left out]\n" + masked + masked + " …",
 	} {
-		if got := m.text(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		got := m.text(text)
+		assert(t, got == want, "%q: got %q, want %q", text, got, want)
 	}
 }
 
@@ -184,9 +175,8 @@ func TestMaskPieces(t *testing.T) {
 		{[]string{secret[:9], "plain"}, []string{secret[:9], "plain"}},
 		{nil, []string{}},
 	} {
-		if got := m.pieces(test.pieces); !slices.Equal(got, test.want) {
-			t.Errorf("%q: got %q, want %q", test.pieces, got, test.want)
-		}
+		got := m.pieces(test.pieces)
+		assert(t, slices.Equal(got, test.want), "%q: got %q, want %q", test.pieces, got, test.want)
 	}
 }
 
@@ -212,9 +202,8 @@ func TestTrialsHaveNoSecrets(t *testing.T) {
 	must(t, j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}))
 	e := a.begin("raise", &sessions.Trial{MetricVarName: secret})
 	traceback := "ValueError: " + strings.Repeat("z", 270) + secret
-	if _, err := j.Record(t.Context(), a.done(e, sessions.Result{Status: sessions.StatusError, ExcType: "ValueError", Traceback: traceback})); err != nil {
-		t.Fatal(err)
-	}
+	_, err := j.Record(t.Context(), a.done(e, sessions.Result{Status: sessions.StatusError, ExcType: "ValueError", Traceback: traceback}))
+	must(t, err)
 	end(t, j)
 	if text, err := os.ReadFile(j.Path()); err != nil || bytes.Contains(text, []byte("SEKRET")) {
 		t.Errorf("a part of it is there, %v", err)
@@ -252,9 +241,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}))
-	if e.Result.Notes[0] != secret {
-		t.Error("the client's answer was changed")
-	}
+	assert(t, e.Result.Notes[0] == secret, "the client's answer was changed")
 	files := 0
 	err = filepath.WalkDir(filepath.Dir(j.Path()), func(name string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -263,19 +250,13 @@ func TestSecretsAreNowhere(t *testing.T) {
 		files++
 		text, err := os.ReadFile(name)
 		for _, form := range []string{"s3cr3t", "the <user>", `the \u003cuser`} {
-			if bytes.Contains(text, []byte(form)) {
-				t.Errorf("%s holds %q", name, form)
-			}
+			assert(t, !bytes.Contains(text, []byte(form)), "%s holds %q", name, form)
 		}
 		return err
 	})
-	if err != nil || files < 6 {
-		t.Errorf("%d files, %v", files, err)
-	}
+	assert(t, err == nil && files >= 6, "%d files, %v", files, err)
 	all, err := open(t, j.Path()).Executions(t.Context(), Query{Detail: true})
-	if err != nil || len(all) != 1 || len(all[0].Detail.Artifacts) != 1 {
-		t.Fatalf("%+v, %v", all, err)
-	}
+	insist(t, err == nil && len(all) == 1 && len(all[0].Detail.Artifacts) == 1, "%+v, %v", all, err)
 	if text, err := os.ReadFile(all[0].Detail.Artifacts[0].File); err != nil || string(text) != "cell "+masked {
 		t.Errorf("artifact: %q, %v", text, err)
 	}
@@ -307,18 +288,14 @@ func FuzzMask(f *testing.F) {
 		document, err := json.Marshal(map[string]any{"k" + before: []any{before + secret + after, repr(secret, '\'', unicode.IsPrint)}})
 		must(t, err)
 		clean, err := m.json(document, true)
-		if err != nil {
-			t.Fatalf("%s: %v", document, err)
-		}
+		insist(t, err == nil, "%s: %v", document, err)
 		var value map[string][]string
 		if err := json.Unmarshal(clean, &value); err != nil {
 			t.Fatalf("%s: %v", clean, err)
 		}
 		for _, texts := range value {
 			for _, text := range texts {
-				if !isWord(secret) && strings.Contains(text, secret) {
-					t.Errorf("%q is left in %q", secret, text)
-				}
+				assert(t, isWord(secret) || !strings.Contains(text, secret), "%q is left in %q", secret, text)
 			}
 		}
 	})
@@ -347,9 +324,7 @@ for s in json.load(sys.stdin):
 		var forms []string
 		must(t, decoder.Decode(&forms))
 		for _, form := range forms {
-			if !strings.Contains(m.text(form), masked) {
-				t.Errorf("%q is not masked in %s", secret, form)
-			}
+			assert(t, strings.Contains(m.text(form), masked), "%q is not masked in %s", secret, form)
 		}
 	}
 }

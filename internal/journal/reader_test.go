@@ -125,9 +125,7 @@ func TestRunningWithoutServerIsLost(t *testing.T) {
 	look := func() (sessions.Status, int) {
 		r := open(t, path)
 		running, err := r.Executions(t.Context(), Query{Interpreter: "3fa9bb"})
-		if err != nil || len(running) != 1 {
-			t.Fatalf("%v, %v", running, err)
-		}
+		insist(t, err == nil && len(running) == 1, "%v, %v", running, err)
 		pulses, err := r.Pulses(t.Context(), "AAAAAAAAB2")
 		must(t, err)
 		return running[0].Status, len(pulses)
@@ -143,9 +141,7 @@ func TestRunningWithoutServerIsLost(t *testing.T) {
 	}
 	for _, detailed := range []bool{true, false} {
 		all, err := open(t, path).Executions(t.Context(), Query{Interpreter: "3fa9bb", Detail: detailed})
-		if err != nil || all[0].ExecTime != 2000 || all[0].Memory != 7 || (all[0].Detail != nil) != detailed {
-			t.Fatalf("%+v, %v", all, err)
-		}
+		insist(t, err == nil && all[0].ExecTime == 2000 && all[0].Memory == 7 && (all[0].Detail != nil) == detailed, "%+v, %v", all, err)
 		if detailed && (!slices.Equal(all[0].Detail.TermOut, []string{"tail"}) || all[0].Detail.Stdout.Text != "tail") {
 			t.Errorf("%+v", all[0].Detail)
 		}
@@ -206,18 +202,16 @@ func TestReaderOnAReadOnlyDirectory(t *testing.T) {
 	directory := filepath.Dir(path)
 	must(t, os.Chmod(directory, 0o500))
 	t.Cleanup(func() { _ = os.Chmod(directory, 0o700) })
-	if runs, err := open(t, path).Runs(t.Context(), 9); err != nil || len(runs) != 2 {
-		t.Errorf("%v, %v", runs, err)
-	}
+	runs, err := open(t, path).Runs(t.Context(), 9)
+	assert(t, err == nil && len(runs) == 2, "%v, %v", runs, err)
 }
 
 // TestReaderOfAnEmptyFile takes it for none: a server is about to fill it.
 func TestReaderOfAnEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	must(t, os.WriteFile(path, nil, 0o600))
-	if _, err := OpenReader(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v", err)
-	}
+	_, err := OpenReader(path)
+	assert(t, errors.Is(err, fs.ErrNotExist), "%v", err)
 }
 
 // TestAliveAfterAMove holds that a lock which is away for a while does not make a
@@ -254,15 +248,13 @@ func TestInterpretersByName(t *testing.T) {
 		"py2": "py2-" + key("d"), "py1-a": "py1-" + key("a"), "own-e": "own-" + key("e"),
 		"again": "again-" + key("0"),
 	} {
-		if i, err := r.Interpreter(t.Context(), id); err != nil || i.ID != want {
-			t.Errorf("%s: %+v, %v", id, i, err)
-		}
+		i, err := r.Interpreter(t.Context(), id)
+		assert(t, err == nil && i.ID == want, "%s: %+v, %v", id, i, err)
 	}
 	for id, want := range map[string]string{
 		"own": "own-" + key("f") + ", own-" + key("e"), "py3": "py3", "NEWRUN/py2": "NEWRUN/py2", "NOSUCH/py1": "NOSUCH/py1",
 	} {
-		if _, err := r.Interpreter(t.Context(), id); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", id, err)
-		}
+		_, err := r.Interpreter(t.Context(), id)
+		assert(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", id, err)
 	}
 }

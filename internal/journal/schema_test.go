@@ -52,9 +52,8 @@ func TestOlderVersionsAreTaken(t *testing.T) {
 			t.Errorf("version %d: %+v, %v", version, all, err)
 		}
 		end(t, j)
-		if got, want := columns(file), columns(fresh); !slices.Equal(got, want) {
-			t.Errorf("version %d comes out as\n%s\nnot as\n%s", version, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		got, want := columns(file), columns(fresh)
+		assert(t, slices.Equal(got, want), "version %d comes out as\n%s\nnot as\n%s", version, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		checkSound(t, file)
 		db, conn := connection(t, file)
 		if _, err := conn.ExecContext(t.Context(), "SELECT id FROM executions INDEXED BY executions_by_revision WHERE revision > 1"); err != nil {
@@ -82,9 +81,8 @@ func TestMigrations(t *testing.T) {
 	}
 	var tables int
 	err := conn.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&tables)
-	if got, failed := schemaVersion(t.Context(), conn, file); err != nil || failed != nil || got != version || tables != 0 {
-		t.Errorf("version %d, %d tables of half a step, %v, %v", got, tables, err, failed)
-	}
+	got, failed := schemaVersion(t.Context(), conn, file)
+	assert(t, err == nil && failed == nil && got == version && tables == 0, "version %d, %d tables of half a step, %v, %v", got, tables, err, failed)
 	if _, err := OpenReader(file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d of the format", version)) {
 		t.Errorf("a reader of the version after: %v", err)
 	}
@@ -118,9 +116,7 @@ func TestNothingScans(t *testing.T) {
 		queries[query] = true
 	}
 	j.mu.Unlock()
-	if len(queries) < 20 {
-		t.Fatalf("only %d statements were seen", len(queries))
-	}
+	insist(t, len(queries) >= 20, "only %d statements were seen", len(queries))
 	for _, q := range []Query{{Run: "r", Since: 1}, {Run: "r", Since: 1, Trials: true, Limit: 9}, {Run: "r"}, {Interpreter: "i"}, {Experiment: "e", Detail: true}} {
 		query, _ := q.sql()
 		queries[query] = true
@@ -130,9 +126,7 @@ func TestNothingScans(t *testing.T) {
 	defer conn.Close()
 	for query := range queries {
 		for _, step := range plan(t, conn, query) {
-			if strings.Contains(step, "TEMP B-TREE") || strings.HasPrefix(step, "SCAN ") {
-				t.Errorf("%s\n\t%s", step, query)
-			}
+			assert(t, !strings.Contains(step, "TEMP B-TREE") && !strings.HasPrefix(step, "SCAN "), "%s\n\t%s", step, query)
 		}
 	}
 }
@@ -141,9 +135,7 @@ func plan(t *testing.T, conn *sql.Conn, query string) (steps []string) {
 	t.Helper()
 	args := make([]any, strings.Count(query, "?"))
 	rows, err := conn.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	insist(t, err == nil, "%s: %v", query, err)
 	defer rows.Close()
 	for rows.Next() {
 		var id, parent, unused int
@@ -157,9 +149,8 @@ func plan(t *testing.T, conn *sql.Conn, query string) (steps []string) {
 // The check makes no directory, and a failure is said once.
 func TestCheckChangesNothing(t *testing.T) {
 	directory := t.TempDir()
-	if size, err := Check(filepath.Join(directory, "new", "sub", "j.db")); err != nil || size != 0 {
-		t.Errorf("%d, %v", size, err)
-	}
+	size, err := Check(filepath.Join(directory, "new", "sub", "j.db"))
+	assert(t, err == nil && size == 0, "%d, %v", size, err)
 	if left, err := os.ReadDir(directory); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}

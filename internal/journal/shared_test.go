@@ -52,9 +52,7 @@ func TestTwoWritersAndAReader(t *testing.T) {
 			}
 			for _, e := range news {
 				seen = max(seen, e.Revision)
-				if (e.Status == sessions.StatusOK) != (e.Detail != nil) {
-					t.Errorf("execution %d is %s with detail %v", e.ID, e.Status, e.Detail)
-				}
+				assert(t, (e.Status == sessions.StatusOK) == (e.Detail != nil), "execution %d is %s with detail %v", e.ID, e.Status, e.Detail)
 			}
 		}
 	})
@@ -62,9 +60,7 @@ func TestTwoWritersAndAReader(t *testing.T) {
 	close(over)
 	reading.Wait()
 	all, err := r.Executions(t.Context(), Query{})
-	if err != nil || len(all) != 2*each {
-		t.Errorf("%d executions, %v", len(all), err)
-	}
+	assert(t, err == nil && len(all) == 2*each, "%d executions, %v", len(all), err)
 }
 
 // lockedBy holds the journal's lock as another process would, until release.
@@ -96,27 +92,18 @@ func TestLockedJournal(t *testing.T) {
 	e = a.done(e, fine)
 	e.Metric = &sessions.Metric{Value: &value}
 	_, err := j.Record(t.Context(), e)
-	if err == nil || !strings.Contains(err.Error(), "another process holds") {
-		t.Errorf("got %v", err)
-	}
-	if !j.locked {
-		t.Error("the next call waits as long as the first")
-	}
+	assert(t, err != nil && strings.Contains(err.Error(), "another process holds"), "got %v", err)
+	assert(t, j.locked, "the next call waits as long as the first")
 	if _, err := j.Record(t.Context(), b.done(b.next("x", nil), fine)); err == nil {
 		t.Error("it was recorded all the same")
 	}
 	release()
 	// The direction of the trial that could not be recorded is forgotten with it.
-	if got, want := word(b.try(1, true, fine)), "2 draft parent=0 depth=0 best=2"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if j.locked {
-		t.Error("calls do not wait for other servers any more")
-	}
+	got, want := word(b.try(1, true, fine)), "2 draft parent=0 depth=0 best=2"
+	assert(t, got == want, "got %s, want %s", got, want)
+	assert(t, !j.locked, "calls do not wait for other servers any more")
 	all, err := open(t, j.Path()).Executions(t.Context(), Query{Interpreter: "a"})
-	if err != nil || len(all) != 1 || all[0].Status != StatusLost || !all[0].Trial.Buggy {
-		t.Errorf("%+v, %v", all, err)
-	}
+	assert(t, err == nil && len(all) == 1 && all[0].Status == StatusLost && all[0].Trial.Buggy, "%+v, %v", all, err)
 }
 
 // What follows an execution that could not be stored goes on from the one before it.
@@ -125,9 +112,8 @@ func TestParentThatIsMissing(t *testing.T) {
 	a := newAgent(t, j, "a", "c")
 	a.try(1, true, fine)
 	a.done(a.next("not stored", nil), fine)
-	if got, want := word(a.try(2, true, fine)), "2 improve parent=1 depth=0 best=2"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := word(a.try(2, true, fine)), "2 improve parent=1 depth=0 best=2"
+	assert(t, got == want, "got %s, want %s", got, want)
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
@@ -143,15 +129,12 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"below a file", filepath.Join(text, "j.db"), "not a directory"},
 	} {
 		j, err := Open(test.file, Options{})
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", test.what, err, test.want)
-		}
+		assert(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v, want %q", test.what, err, test.want)
 		if err == nil {
 			end(t, j)
 		}
-		if left, _ := os.ReadDir(filesOf(test.file)); len(left) > 0 {
-			t.Errorf("%s: left %v", test.what, left)
-		}
+		left, _ := os.ReadDir(filesOf(test.file))
+		assert(t, len(left) == 0, "%s: left %v", test.what, left)
 		if _, err := Check(test.file); err == nil {
 			t.Errorf("%s: the check finds nothing", test.what)
 		}
@@ -167,9 +150,8 @@ func TestFullDisk(t *testing.T) {
 		disk := t.TempDir()
 		again := exec.Command("unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=10m tmpfs "$1" && shift && exec "$@"`, "sh", disk, os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
 		again.Env = append(os.Environ(), "JOURNAL_DISK="+disk)
-		if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
-			t.Errorf("%v\n%s", err, out)
-		}
+		out, err := again.CombinedOutput()
+		assert(t, err == nil && strings.Contains(string(out), "--- PASS"), "%v\n%s", err, out)
 		return
 	}
 	disk := os.Getenv("JOURNAL_DISK")
@@ -185,12 +167,9 @@ func TestFullDisk(t *testing.T) {
 		}
 		stored++
 	}
-	if failure == nil || !strings.Contains(failure.Error(), "full") {
-		t.Fatalf("after %d executions: %v", stored, failure)
-	}
-	if all, err := open(t, file).Executions(t.Context(), Query{}); err != nil || len(all) != stored {
-		t.Errorf("%d of %d are there, %v", len(all), stored, err)
-	}
+	insist(t, failure != nil && strings.Contains(failure.Error(), "full"), "after %d executions: %v", stored, failure)
+	all, err := open(t, file).Executions(t.Context(), Query{})
+	assert(t, err == nil && len(all) == stored, "%d of %d are there, %v", len(all), stored, err)
 	must(t, os.Remove(ballast))
 	a.run("with room again", fine)
 	checkSound(t, file)

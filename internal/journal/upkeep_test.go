@@ -69,24 +69,20 @@ func TestOldRunsGo(t *testing.T) {
 	must(t, j.clean(t.Context()))
 	want := []string{young, j.RunID()}
 	slices.Sort(want)
-	if got := left(t, file); !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v", got, want)
-	}
+	got := left(t, file)
+	assert(t, slices.Equal(got, want), "left %v, want %v", got, want)
 	for name, there := range map[string]bool{filepath.Join(filesOf(file), old): false, filepath.Join(filesOf(file), young): true, stranger: true} {
-		if _, err := os.Stat(name); (err == nil) != there {
-			t.Errorf("%s is there: %v", name, err == nil)
-		}
+		_, err := os.Stat(name)
+		assert(t, (err == nil) == there, "%s is there: %v", name, err == nil)
 	}
 	for _, table := range []string{"executions", "interpreters", "experiments"} {
 		var count int
-		if err := j.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE run = ?", old).Scan(&count); err != nil || count != 0 {
-			t.Errorf("%d of %s, %v", count, table, err)
-		}
+		err := j.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE run = ?", old).Scan(&count)
+		assert(t, err == nil && count == 0, "%d of %s, %v", count, table, err)
 	}
 	var free int
-	if err := j.conn.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free); err != nil || free != 0 {
-		t.Errorf("%d pages are free, %v", free, err)
-	}
+	err := j.conn.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free)
+	assert(t, err == nil && free == 0, "%d pages are free, %v", free, err)
 	if _, err := j.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil || fileSize(file) >= before {
 		t.Errorf("%d bytes of %d, %v", fileSize(file), before, err)
 	}
@@ -100,9 +96,8 @@ func TestLargeJournalShrinks(t *testing.T) {
 	must(t, j.clean(t.Context()))
 	want := []string{second, third, j.RunID()}
 	slices.Sort(want)
-	if got := left(t, file); !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v without %s", got, want, first)
-	}
+	got := left(t, file)
+	assert(t, slices.Equal(got, want), "left %v, want %v without %s", got, want, first)
 }
 
 // What lives stays, however old and large it is.
@@ -112,12 +107,10 @@ func TestLiveRunsStay(t *testing.T) {
 	newAgent(t, live, "a", "c").run("x", fine)
 	j := quiet(t, file, Options{Keep: time.Nanosecond, Size: 1})
 	must(t, j.clean(t.Context()))
-	if got := left(t, file); len(got) != 2 {
-		t.Errorf("left %v", got)
-	}
-	if err := j.remove(t.Context(), "../elsewhere"); err == nil {
-		t.Error("something that is no run was removed")
-	}
+	got := left(t, file)
+	assert(t, len(got) == 2, "left %v", got)
+	err := j.remove(t.Context(), "../elsewhere")
+	assert(t, err != nil, "something that is no run was removed")
 }
 
 // The log does not grow with what is written.
@@ -132,9 +125,7 @@ func TestLogIsBounded(t *testing.T) {
 		}
 		most = max(most, fileSize(j.Path()+"-wal"))
 	}
-	if most > 8<<20 {
-		t.Errorf("the log has grown to %d bytes", most)
-	}
+	assert(t, most <= 8<<20, "the log has grown to %d bytes", most)
 }
 
 // The log that grew while somebody read shrinks again while the server lives.
@@ -161,7 +152,6 @@ func TestLogShrinksAgain(t *testing.T) {
 	for range 3 {
 		write(1000)
 	}
-	if now := fileSize(file + "-wal"); grown <= mostLog || now > mostLog {
-		t.Errorf("the log has %d bytes, and had %d", now, grown)
-	}
+	now := fileSize(file + "-wal")
+	assert(t, grown > mostLog && now <= mostLog, "the log has %d bytes, and had %d", now, grown)
 }

@@ -26,9 +26,8 @@ func TestClean(t *testing.T) {
 		{"other line ends", "a\u2028b\u0085c", "abc"},
 		{"broken UTF-8", "a\xffb", "a\ufffdb"},
 	} {
-		if got := clean(test.text); got != test.want {
-			t.Errorf("%s: %q became %q, not %q", test.what, test.text, got, test.want)
-		}
+		got := clean(test.text)
+		assert(t, got == test.want, "%s: %q became %q, not %q", test.what, test.text, got, test.want)
 	}
 }
 
@@ -39,20 +38,14 @@ func FuzzClean(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got := clean(text)
-		if !utf8.ValidString(got) {
-			t.Errorf("%q became %q, which is not UTF-8", text, got)
-		}
+		assert(t, utf8.ValidString(got), "%q became %q, which is not UTF-8", text, got)
 		for _, r := range got {
-			if r != '\n' && !unicode.IsGraphic(r) {
-				t.Errorf("%q became %q, which has %U", text, got, r)
-			}
+			assert(t, r == '\n' || unicode.IsGraphic(r), "%q became %q, which has %U", text, got, r)
 		}
-		if again := clean(got); again != got {
-			t.Errorf("%q became %q, and that %q", text, got, again)
-		}
-		if stripped := ansi.Strip(got); stripped != got {
-			t.Errorf("%q became %q, which has sequences: without them %q", text, got, stripped)
-		}
+		again := clean(got)
+		assert(t, again == got, "%q became %q, and that %q", text, got, again)
+		stripped := ansi.Strip(got)
+		assert(t, stripped == got, "%q became %q, which has sequences: without them %q", text, got, stripped)
 		if strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0 && got != text {
 			t.Errorf("%q is plain and became %q", text, got)
 		}

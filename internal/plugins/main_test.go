@@ -30,9 +30,8 @@ func TestSchema(t *testing.T) {
 	}
 	committed, err := os.ReadFile(path)
 	must(t, err)
-	if diff := cmp.Diff(string(committed), indented.String()); diff != "" {
-		t.Errorf("%s is not what the code says; run go test ./internal/plugins -update\n%s", path, diff)
-	}
+	diff := cmp.Diff(string(committed), indented.String())
+	assert(t, diff == "", "%s is not what the code says; run go test ./internal/plugins -update\n%s", path, diff)
 }
 
 // write makes a directory of files by name.
@@ -58,5 +57,21 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// assert says how it is if it is not so.
+func assert(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Errorf(format, args...)
+	}
+}
+
+// insist says so too, and ends the test.
+func insist(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Fatalf(format, args...)
 	}
 }

@@ -49,24 +49,19 @@ func TestDirectory(t *testing.T) {
 		"h broken h.yaml:1: it is empty; it must be a mapping with name and description; h.yaml: there is no h.py beside it",
 		`open broken open.yaml: "open" is Python's own; give the plugin another name`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(want, got)
+	assert(t, diff == "", "%v", diff)
 }
 
 // TestDisabledWins: what is switched off may be unfinished.
 func TestDisabledWins(t *testing.T) {
 	p := open(t, map[string]string{"a.yaml": "name: a\nenabled: false\nparameters: 3\n"})[0]
-	if p.State != Disabled || len(p.Problems) != 3 {
-		t.Errorf("%s %q", p.State, p.Problems)
-	}
+	assert(t, p.State == Disabled && len(p.Problems) == 3, "%s %q", p.State, p.Problems)
 }
 
 func TestSourceIsWithoutItsMark(t *testing.T) {
 	p := open(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "\ufeffx = 1\n"})[0]
-	if p.Source != "x = 1\n" || filepath.Base(p.File) != "a.py" || !filepath.IsAbs(p.File) {
-		t.Errorf("%q of %s", p.Source, p.File)
-	}
+	assert(t, p.Source == "x = 1\n" && filepath.Base(p.File) == "a.py" && filepath.IsAbs(p.File), "%q of %s", p.Source, p.File)
 }
 
 func TestPluginsThatAreNoFiles(t *testing.T) {
@@ -81,9 +76,8 @@ func TestPluginsThatAreNoFiles(t *testing.T) {
 	}
 	r, err := Open(dir, Options{})
 	must(t, err)
-	if diff := cmp.Diff(want, states(r.Set().Plugins)); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(want, states(r.Set().Plugins))
+	assert(t, diff == "", "%v", diff)
 }
 
 func TestTooMuch(t *testing.T) {
@@ -111,9 +105,8 @@ func TestTooMuch(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := write(t, map[string]string{"file": ""})
 	for _, path := range []string{filepath.Join(dir, "nothing"), filepath.Join(dir, "file")} {
-		if _, err := Open(path, Options{}); err == nil || !strings.HasPrefix(err.Error(), "plugins: ") {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err := Open(path, Options{})
+		assert(t, err != nil && strings.HasPrefix(err.Error(), "plugins: "), "%s: %v", path, err)
 	}
 }
 
@@ -195,9 +188,8 @@ func (l *library) logged() string {
 
 func (l *library) expect(set Set, revision int, log string, want ...string) {
 	l.t.Helper()
-	if diff := cmp.Diff(want, states(set.Plugins)); diff != "" {
-		l.t.Error(diff)
-	}
+	diff := cmp.Diff(want, states(set.Plugins))
+	assert(l.t, diff == "", "%v", diff)
 	if set.Revision != revision || l.changed != revision-1 {
 		l.t.Errorf("revision %d, not %d, and %d calls of Changed", set.Revision, revision, l.changed)
 	}
@@ -237,28 +229,22 @@ func TestHelpersAreWatched(t *testing.T) {
 	before := l.Set()
 	l.put("common.py", "2", time.Minute)
 	after := l.later()
-	if after.Revision == before.Revision || after.Plugins[0].Version == before.Plugins[0].Version {
-		t.Error("nothing has changed")
-	}
+	assert(t, after.Revision != before.Revision && after.Plugins[0].Version != before.Plugins[0].Version, "nothing has changed")
 	// So may be a package.
 	must(t, os.MkdirAll(filepath.Join(l.dir, "pack", "deep"), 0o700))
 	l.put("pack/deep/m.py", "1", time.Minute)
-	if now := l.later(); now.Revision != after.Revision {
-		t.Error("a directory without __init__.py counts")
-	}
+	now := l.later()
+	assert(t, now.Revision == after.Revision, "a directory without __init__.py counts")
 	l.put("pack/__init__.py", "", time.Minute)
 	before = l.later()
 	l.put("pack/deep/m.py", "2", time.Hour)
 	l.put("pack/data.csv", "2", time.Hour)
 	after = l.later()
-	if after.Revision != before.Revision+1 {
-		t.Error("a module of a package is not watched")
-	}
+	assert(t, after.Revision == before.Revision+1, "a module of a package is not watched")
 	// The same text once more is no change.
 	l.put("common.py", "2", time.Hour)
-	if again := l.later(); again.Revision != after.Revision {
-		t.Error("a touched file is a change")
-	}
+	again := l.later()
+	assert(t, again.Revision == after.Revision, "a touched file is a change")
 }
 
 // TestFreshFileIsReadAgain: two changes may have one time and one size.
@@ -293,9 +279,8 @@ func TestPreload(t *testing.T) {
 		"b.yaml": yamlOf("b") + "preload: [sqlite3, json]\n", "b.py": "",
 		"c.yaml": yamlOf("c") + "enabled: false\npreload: [csv]\n", "c.py": "",
 	})
-	if got := strings.Join((Set{Plugins: all}).Preload(), " "); got != "numpy sqlite3 json" {
-		t.Error(got)
-	}
+	got := strings.Join((Set{Plugins: all}).Preload(), " ")
+	assert(t, got == "numpy sqlite3 json", "%v", got)
 }
 
 func TestSummary(t *testing.T) {

@@ -62,18 +62,15 @@ totals.tail()
 func TestDefaultsWithTheRealChecker(t *testing.T) {
 	v := realVerifier(t, DefaultsName, Additions{})
 	for _, code := range []string{"", "1 + 1", usualCell, "import re\nre.compile('a')"} {
-		if err := verify(t.Context(), v, "", sessions.RunsCode, code); err != nil {
-			t.Errorf("%s\n%v", code, err)
-		}
+		err := verify(t.Context(), v, "", sessions.RunsCode, code)
+		assert(t, err == nil, "%s\n%v", code, err)
 	}
 	for _, code := range []string{"import os\nos.system('ls')", "import subprocess", "eval('1')", "().__class__.__base__.__subclasses__()"} {
-		if err := verify(t.Context(), v, "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused {
-			t.Errorf("%s: %v", code, err)
-		}
+		err := verify(t.Context(), v, "", sessions.RunsCode, code)
+		assert(t, sessions.CodeOf(err) == sessions.CodeRefused, "%s: %v", code, err)
 	}
-	if err := verify(t.Context(), v, "", sessions.RunsCode, "x = (1,"); !errors.Is(err, sessions.ErrSyntax) || !strings.Contains(err.Error(), "line 1") {
-		t.Error(err)
-	}
+	err := verify(t.Context(), v, "", sessions.RunsCode, "x = (1,")
+	assert(t, errors.Is(err, sessions.ErrSyntax) && strings.Contains(err.Error(), "line 1"), "%v", err)
 }
 
 // TestEveryRuleWithTheRealChecker: each key of the file is one of the checker's.
@@ -90,9 +87,8 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
 		must(t, os.WriteFile(path, []byte(rules), 0o600))
 		v := realVerifier(t, path, Additions{})
-		if err := verify(t.Context(), v, "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused || strings.Contains(err.Error(), "could not be checked") {
-			t.Errorf("%s: %v", rules, err)
-		}
+		err := verify(t.Context(), v, "", sessions.RunsCode, code)
+		assert(t, sessions.CodeOf(err) == sessions.CodeRefused && !strings.Contains(err.Error(), "could not be checked"), "%s: %v", rules, err)
 		if err := verify(t.Context(), v, "", sessions.RunsCode, "df_1 = 1"); err != nil {
 			t.Errorf("%s: %v", rules, err)
 		}
@@ -114,15 +110,11 @@ func TestInstallsWithTheRealChecker(t *testing.T) {
 		v := realVerifier(t, path, Additions{})
 		err := verify(t.Context(), v, "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
 		if refusedFor == "" {
-			if err != nil {
-				t.Errorf("%s: %v", rules, err)
-			}
+			assert(t, err == nil, "%s: %v", rules, err)
 			continue
 		}
 		refused(t, err, "Not run: 1 thing in the installation is against the policy", refusedFor, "Nothing has run. Do with")
-		if strings.Contains(err.Error(), "line 1") {
-			t.Error(err)
-		}
+		assert(t, !strings.Contains(err.Error(), "line 1"), "%v", err)
 	}
 }
 

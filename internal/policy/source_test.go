@@ -51,9 +51,8 @@ func (w *watched) write(t *testing.T, text string) {
 func (w *watched) blocks(t *testing.T, later time.Duration, want ...string) {
 	t.Helper()
 	w.time = w.time.Add(later)
-	if diff := cmp.Diff(want, w.Book().Rules("").BlockedModules); diff != "" {
-		t.Errorf("blocked modules (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, w.Book().Rules("").BlockedModules)
+	assert(t, diff == "", "blocked modules (-want +got):\n%s", diff)
 }
 
 func TestFileIsReadAgain(t *testing.T) {
@@ -65,9 +64,8 @@ func TestFileIsReadAgain(t *testing.T) {
 	w.blocks(t, reload.LookEvery, "a2")
 	w.write(t, "blocked_modules: [a3]")
 	w.blocks(t, reload.LookEvery, "a3")
-	if n := strings.Count(w.log.String(), "policy read again"); n != 2 {
-		t.Errorf("%d notes:\n%s", n, w.log.String())
-	}
+	n := strings.Count(w.log.String(), "policy read again")
+	assert(t, n == 2, "%d notes:\n%s", n, w.log.String())
 }
 
 // TestBrokenFileLeavesTheRules: a mistake, or no file, must not open the door.
@@ -81,9 +79,8 @@ func TestBrokenFileLeavesTheRules(t *testing.T) {
 	must(t, os.Remove(w.path))
 	w.blocks(t, time.Hour, "a")
 	w.blocks(t, time.Hour, "a")
-	if n := strings.Count(w.log.String(), "level=ERROR"); n != 2 || !strings.Contains(w.log.String(), "policy.yaml, line 2: blocked_module") {
-		t.Errorf("%d errors:\n%s", n, w.log.String())
-	}
+	n := strings.Count(w.log.String(), "level=ERROR")
+	assert(t, n == 2 && strings.Contains(w.log.String(), "policy.yaml, line 2: blocked_module"), "%d errors:\n%s", n, w.log.String())
 	w.write(t, "blocked_modules: [d]")
 	w.blocks(t, reload.LookEvery, "d")
 }
@@ -99,18 +96,16 @@ func TestOpen(t *testing.T) {
 	s, err := Open("", more, nil)
 	must(t, err)
 	want := Rules{AllowedModules: more.AllowModules, BlockedModules: more.BlockModules, BlockedFunctions: []string{"os.system"}}
-	if diff := cmp.Diff(want, s.Book().Rules("anybody")); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(want, s.Book().Rules("anybody"))
+	assert(t, diff == "", "%v", diff)
 	if s, err = Open(DefaultsName, more, nil); err != nil {
 		t.Fatal(err)
 	}
 	shipped, err := Parse("defaults.yaml", []byte(Defaults()), Additions{})
 	must(t, err)
 	got := s.Book().Rules("")
-	if n := len(shipped.Rules("").BlockedModules); n == 0 || len(got.BlockedModules) != n+1 {
-		t.Errorf("%v", got.BlockedModules)
-	}
+	n := len(shipped.Rules("").BlockedModules)
+	assert(t, n != 0 && len(got.BlockedModules) == n+1, "%v", got.BlockedModules)
 	if _, err := Open("", Additions{BlockFunctions: []string{"os system"}}, nil); err == nil || !strings.Contains(err.Error(), "--block-functions") {
 		t.Error(err)
 	}

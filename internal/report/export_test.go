@@ -112,9 +112,7 @@ func TestFind(t *testing.T) {
 			}
 			got = append(got, c.Code)
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %v, want %v", what, got, want)
-		}
+		assert(t, strings.Join(got, " ") == want, "%q: %v, want %v", what, got, want)
 	}
 }
 
@@ -127,15 +125,13 @@ func TestWhatCantBeFound(t *testing.T) {
 		"aaaa@9": "the last one is 4",
 		"cccc@1": "has run nothing",
 	} {
-		if _, err := Find(t.Context(), newShelf(), what); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", what, err)
-		}
+		_, err := Find(t.Context(), newShelf(), what)
+		assert(t, err != nil && strings.Contains(err.Error(), want), "%q: %v", what, err)
 	}
 	empty := newShelf()
 	empty.experiments = nil
-	if _, err := Find(t.Context(), empty, "best"); err == nil || !strings.Contains(err.Error(), "no trial with a metric") {
-		t.Error(err)
-	}
+	_, err := Find(t.Context(), empty, "best")
+	assert(t, err != nil && strings.Contains(err.Error(), "no trial with a metric"), "%v", err)
 }
 
 func TestOutputIsInOrder(t *testing.T) {
@@ -165,9 +161,8 @@ func TestOutputIsInOrder(t *testing.T) {
 		for _, o := range got {
 			said = append(said, o.Name+" "+o.Text)
 		}
-		if diff := cmp.Diff(test.want, said); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		diff := cmp.Diff(test.want, said)
+		assert(t, diff == "", "%s: %s", name, diff)
 	}
 }
 
@@ -204,9 +199,8 @@ func TestMessageOfAnException(t *testing.T) {
 		"arguments": {sessions.Result{ExcType: "TimeoutError", ExcInfo: &sessions.ExceptionInfo{Args: arg}}, output{Name: "TimeoutError", Value: "said"}},
 		"nothing":   {sessions.Result{ExcType: "KeyboardInterrupt", Traceback: "KeyboardInterrupt\n"}, output{Name: "KeyboardInterrupt"}},
 	} {
-		if got := errorOf(test.result); got.Name != test.want.Name || got.Value != test.want.Value {
-			t.Errorf("%s: %q, %q", name, got.Name, got.Value)
-		}
+		got := errorOf(test.result)
+		assert(t, got.Name == test.want.Name && got.Value == test.want.Value, "%s: %q, %q", name, got.Name, got.Value)
 	}
 }
 
@@ -248,14 +242,10 @@ func TestNothingHostileGetsOutOfAPage(t *testing.T) {
 	must(t, err)
 	text := string(page)
 	for _, never := range []string{"<script", "<img src=x", "</pre><", "\x1b"} {
-		if strings.Contains(strings.ToLower(text), never) {
-			t.Errorf("the page has %q", never)
-		}
+		assert(t, !strings.Contains(strings.ToLower(text), never), "the page has %q", never)
 	}
 	for _, part := range []string{`http-equiv="Content-Security-Policy" content="default-src 'none';`, "data:image/svg&#43;xml;base64,", "&lt;script&gt;", ">\nred</pre>", "its file was not kept"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the page has no %q", part)
-		}
+		assert(t, strings.Contains(text, part), "the page has no %q", part)
 	}
 }
 
@@ -272,9 +262,7 @@ func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 	must(t, json.Unmarshal(text, &n))
 	ids := map[string]bool{}
 	for _, c := range n.Cells {
-		if ids[c.ID] || c.ID == "" {
-			t.Errorf("the id %q is there twice, or empty", c.ID)
-		}
+		assert(t, !ids[c.ID] && c.ID != "", "the id %q is there twice, or empty", c.ID)
 		ids[c.ID] = true
 		outside := outsideFences(c.Source)
 		if c.Type == "markdown" && (strings.Contains(outside, "<script") || strings.Contains(outside, " [a]")) {
@@ -287,13 +275,9 @@ func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"heading", "setup", "before-1", "execution-1", "after-1", "before-2", "after-2"} {
-		if !ids[id] {
-			t.Errorf("there is no cell %s", id)
-		}
+		assert(t, ids[id], "there is no cell %s", id)
 	}
-	if ids["execution-2"] {
-		t.Error("a crash would be run again")
-	}
+	assert(t, !ids["execution-2"], "a crash would be run again")
 }
 
 // outsideFences is what of a Markdown text is not in blocks of code.
@@ -343,9 +327,7 @@ func TestNotebookHasNothingThatMayNotEnd(t *testing.T) {
 	if strings.Contains(string(text), `"id": "execution-1"`) || !strings.Contains(string(text), "what is below may miss what it had set") {
 		t.Errorf("%s", text)
 	}
-	if d.Cells[0].Skipped {
-		t.Error("the document has changed")
-	}
+	assert(t, !d.Cells[0].Skipped, "the document has changed")
 }
 
 func TestSave(t *testing.T) {
@@ -368,9 +350,7 @@ func TestSave(t *testing.T) {
 		t.Errorf("the null device is %v, %v", info.Mode(), err)
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 2 {
-		t.Errorf("%v, %v", left, err)
-	}
+	assert(t, err == nil && len(left) == 2, "%v, %v", left, err)
 	if err := Save(filepath.Join(dir, "nowhere", "a"), nil); err == nil {
 		t.Error("a directory that isn't there was written to")
 	}

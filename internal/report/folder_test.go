@@ -22,9 +22,8 @@ func TestAnExperimentsFiles(t *testing.T) {
 	for _, path := range paths {
 		names = append(names, filepath.Base(path))
 	}
-	if want := []string{"tree_plot.html", "journal.json", "config.yaml", "best_solution.py", "report.md"}; !cmp.Equal(names, want) {
-		t.Errorf("wrote %v", names)
-	}
+	want := []string{"tree_plot.html", "journal.json", "config.yaml", "best_solution.py", "report.md"}
+	assert(t, cmp.Equal(names, want), "wrote %v", names)
 	for _, name := range names[1:] { // the page is looked at by a browser
 		golden(t, filepath.Join(dir, name), filepath.Join("testdata", "experiment", name+".golden"))
 	}
@@ -32,9 +31,7 @@ func TestAnExperimentsFiles(t *testing.T) {
 		t.Errorf("the figure: %v, %v", info, err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".new-*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	assert(t, err == nil && len(left) == 0, "left behind: %v, %v", left, err)
 }
 
 func golden(t *testing.T, path, want string) {
@@ -47,9 +44,8 @@ func golden(t *testing.T, path, want string) {
 	}
 	expected, err := os.ReadFile(want)
 	must(t, err)
-	if difference := cmp.Diff(plainEnds(string(expected)), string(got)); difference != "" {
-		t.Errorf("%s, if wanted go test ./internal/report -update:\n%s", want, difference)
-	}
+	difference := cmp.Diff(plainEnds(string(expected)), string(got))
+	assert(t, difference == "", "%s, if wanted go test ./internal/report -update:\n%s", want, difference)
 }
 
 func TestARunWithoutTrialsIsReported(t *testing.T) {
@@ -65,9 +61,7 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
 	must(t, err)
 	for _, section := range []string{"## Introduction", "## Preprocessing", "## Modelling Methods", "## Results Discussion", "## Future Work", "2 times", "```python\nx = 1\n", "!ls", "```text\n100%\n", "an exception"} {
-		if !strings.Contains(string(text), section) {
-			t.Errorf("no %q in\n%s", section, text)
-		}
+		assert(t, strings.Contains(string(text), section), "no %q in\n%s", section, text)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "best_solution.py")); err == nil {
 		t.Error("a solution of no trials")
@@ -86,19 +80,14 @@ func TestNothingMeasuredIsSaid(t *testing.T) {
 	s.add(journal.Execution{Code: "x = 1", Trial: &journal.Trial{Stage: sessions.StageDraft}, Status: sessions.StatusRunning})
 	x := s.load(t)
 	text := mustText(t, x)
-	if !strings.Contains(text, "Nothing was measured.") || !strings.Contains(text, "no plan was given") {
-		t.Error(text)
-	}
+	assert(t, strings.Contains(text, "Nothing was measured.") && strings.Contains(text, "no plan was given"), "%v", text)
 	page, err := treePage(x)
-	if err != nil || !strings.Contains(string(page), `"status":"running"`) {
-		t.Errorf("%v in %s", err, page)
-	}
+	assert(t, err == nil && strings.Contains(string(page), `"status":"running"`), "%v in %s", err, page)
 }
 
 func TestMarkdownIsShownAsItWasWritten(t *testing.T) {
-	if got, want := inline("a|b <i>*x*</i>\n[l](u) `c` & d\\"), `a\|b &lt;i&gt;\*x\*&lt;/i&gt; \[l\](u) \`+"`c\\` &amp; d\\\\"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := inline("a|b <i>*x*</i>\n[l](u) `c` & d\\"), `a\|b &lt;i&gt;\*x\*&lt;/i&gt; \[l\](u) \`+"`c\\` &amp; d\\\\"
+	assert(t, got == want, "got %s, want %s", got, want)
 	if got := fenced("python", "````\nx"); !strings.HasPrefix(got, "`````python\n") || !strings.HasSuffix(got, "\n`````\n") {
 		t.Errorf("got %s", got)
 	}
@@ -113,13 +102,10 @@ func TestFiguresThatAreGoneAreNamedInThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := newTreeData(x)
-	if got := data.Nodes[2].Figures; !cmp.Equal(got, []string{"figures/trial-3-1.png"}) || data.Images[got[0]].Source != "" {
-		t.Errorf("got %+v", got)
-	}
+	got := data.Nodes[2].Figures
+	assert(t, cmp.Equal(got, []string{"figures/trial-3-1.png"}) && data.Images[got[0]].Source == "", "got %+v", got)
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
-	if err != nil || strings.Contains(string(text), "### Figures") {
-		t.Errorf("a link to nothing, %v", err)
-	}
+	assert(t, err == nil && !strings.Contains(string(text), "### Figures"), "a link to nothing, %v", err)
 }
 
 func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
@@ -127,18 +113,14 @@ func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
 	t3 := s.find(4).Trial // on the way to the best, and measured by something else
 	t3.MetricName, *t3.Metric = "other", 1e300
 	x := s.load(t)
-	if x.Best.Trial.MetricName != "score" {
-		t.Fatalf("the best measures %s", x.Best.Trial.MetricName)
-	}
+	insist(t, x.Best.Trial.MetricName == "score", "the best measures %s", x.Best.Trial.MetricName)
 	text := mustText(t, x)
 	for want, times := range map[string]int{"other = 1e+300": 2, "1e+300": 2, "Some of them measure `other` instead": 1, "| 12.125 | -1238 |": 1} {
-		if got := strings.Count(text, want); got != times {
-			t.Errorf("%q is there %d times:\n%s", want, got, text)
-		}
+		got := strings.Count(text, want)
+		assert(t, got == times, "%q is there %d times:\n%s", want, got, text)
 	}
-	if data := newTreeData(x); data.Metric != "score" || data.Nodes[2].Metric.Name != "other" || data.Nodes[3].Metric.Name != "score" {
-		t.Errorf("%+v", data)
-	}
+	data := newTreeData(x)
+	assert(t, data.Metric == "score" && data.Nodes[2].Metric.Name == "other" && data.Nodes[3].Metric.Name == "score", "%+v", data)
 }
 
 // TestHiddenCharactersAreCleaned: nothing that acts on a terminal, or turns the
@@ -194,21 +176,16 @@ func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 			s.find(4).Detail.Artifacts = []journal.Artifact{{Artifact: sessions.Artifact{Path: figure.Path, MIMEType: "image/png"}, File: figure.File}}
 			x := s.load(t)
 			dir := t.TempDir()
-			if _, err := Write(dir, x); err != nil {
-				t.Fatal(err)
-			}
+			_, err := Write(dir, x)
+			must(t, err)
 			if copied, err := os.ReadDir(filepath.Join(dir, "figures")); err != nil || len(copied) > 0 {
 				t.Errorf("copied %v, %v", copied, err)
 			}
 			for _, image := range newTreeData(x).Images {
-				if image.Source != "" {
-					t.Errorf("the page has %s", image.Source)
-				}
+				assert(t, image.Source == "", "the page has %s", image.Source)
 			}
 			for _, o := range outputs(x.Executions[2]) {
-				if o.Data != nil {
-					t.Errorf("a notebook has %q", o.Data)
-				}
+				assert(t, o.Data == nil, "a notebook has %q", o.Data)
 			}
 		})
 	}
@@ -230,9 +207,8 @@ func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
 			embedded++
 		}
 	}
-	if want := pageImages / pageImage; embedded != want {
-		t.Errorf("%d images are in the page, want %d", embedded, want)
-	}
+	want := pageImages / pageImage
+	assert(t, embedded == want, "%d images are in the page, want %d", embedded, want)
 }
 
 func TestSavedJournalIsReadBack(t *testing.T) {

@@ -47,18 +47,14 @@ func TestTheSaverWritesOnceWhatChangesMeanwhile(t *testing.T) {
 	<-g.reading
 	close(g.gate)
 	must(t, saver.Close(t.Context()))
-	if g.reads > 3 {
-		t.Errorf("it read %d times", g.reads)
-	}
+	assert(t, g.reads <= 3, "it read %d times", g.reads)
 	own := filepath.Join(dir, "20260504-100000-E")
 	for _, name := range []string{"journal.json", "tree_plot.html", "config.yaml", "best_solution.py", "report.md", "figures/trial-3-1.png"} {
-		if _, err := os.Stat(filepath.Join(own, name)); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(filepath.Join(own, name))
+		assert(t, err == nil, "%v", err)
 	}
-	if err := saver.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	err := saver.Close(t.Context())
+	assert(t, err == nil, "%v", err)
 }
 
 func TestTheSaverTakesOverWhatHasChanged(t *testing.T) {
@@ -120,9 +116,7 @@ func TestTheSaverSaysOnceWhatGoesWrong(t *testing.T) {
 	for range 3 {
 		saver.save([]string{"E", "unknown"})
 	}
-	if strings.Count(log.String(), "\n") != 2 || !strings.Contains(log.String(), "making the experiment's directory") {
-		t.Error(log.String())
-	}
+	assert(t, strings.Count(log.String(), "\n") == 2 && strings.Contains(log.String(), "making the experiment's directory"), "%v", log.String())
 }
 
 func TestTheSaverThatIsHeldUpGivesUp(t *testing.T) {
@@ -133,9 +127,8 @@ func TestTheSaverThatIsHeldUpGivesUp(t *testing.T) {
 	<-g.reading
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := saver.Close(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	err := saver.Close(ctx)
+	assert(t, errors.Is(err, context.Canceled), "got %v", err)
 	close(g.gate)
 	if err := saver.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -147,8 +140,7 @@ func BenchmarkWrite(b *testing.B) {
 	x := large(1000).load(b)
 	dir := b.TempDir()
 	for b.Loop() {
-		if _, err := Write(dir, x); err != nil {
-			b.Fatal(err)
-		}
+		_, err := Write(dir, x)
+		insist(b, err == nil, "%v", err)
 	}
 }

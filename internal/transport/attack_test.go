@@ -83,14 +83,12 @@ func TestAttacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			response, _ := h.answers(t, name, test.request, test.status)
-			if allowed := response.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
-				t.Errorf("a page may read this: %q", allowed)
-			}
+			allowed := response.Header.Get("Access-Control-Allow-Origin")
+			assert(t, allowed == "", "a page may read this: %q", allowed)
 		})
 	}
-	if n := h.tools.ran.Load(); n != 0 {
-		t.Errorf("%d tools ran", n)
-	}
+	n := h.tools.ran.Load()
+	assert(t, n == 0, "%d tools ran", n)
 	for name, friend := range map[string]request{
 		"plain": call, "an allowed origin": call.with("Origin", "https://allowed.example", "Sec-Fetch-Site", "cross-site"),
 		"our own origin": call.with("Origin", "http://"+h.addr), "localhost": as(call, "LOCALHOST:1234"),
@@ -128,9 +126,8 @@ func TestPagesOfAllowedOrigins(t *testing.T) {
 		"SSE":     {method: "DELETE", path: SSEPath, header: map[string]string{"Authorization": "Bearer ann"}},
 	} {
 		response, body := h.send(t, q.with("Origin", friend))
-		if got := response.Header.Get("Access-Control-Allow-Origin"); got != friend {
-			t.Errorf("%s: it may not be read (%q): %s %s", name, got, response.Status, body)
-		}
+		got := response.Header.Get("Access-Control-Allow-Origin")
+		assert(t, got == friend, "%s: it may not be read (%q): %s %s", name, got, response.Status, body)
 	}
 }
 
@@ -158,9 +155,7 @@ func TestRoutesBesideMCP(t *testing.T) {
 	health := request{method: "GET", path: "/healthz"}
 	h.answers(t, "a rebound name", as(health, "evil.example"), http.StatusForbidden)
 	h.answers(t, "a foreign page", health.with("Origin", "https://evil.example"), http.StatusForbidden)
-	if called {
-		t.Error("it was let through")
-	}
+	assert(t, !called, "it was let through")
 	if h.answers(t, "health", health, http.StatusOK); !called {
 		t.Error("it was not asked")
 	}

@@ -60,9 +60,8 @@ func TestAPrincipalAndItsConversations(t *testing.T) {
 		"modern": inModern(t, who), "a session": who.with(mcpSession, id), "no session": who,
 		"through a proxy": inModern(t, who).with("X-Forwarded-For", "203.0.113.7"),
 	} {
-		if got := h.whoIs(t, q.with(ann...)); got != "principal:ann|" {
-			t.Errorf("%s: %s", name, got)
-		}
+		got := h.whoIs(t, q.with(ann...))
+		assert(t, got == "principal:ann|", "%s: %s", name, got)
 		chat := q.saying(strings.Replace(q.body, `"params":{`, `"params":{"_meta":{"openai/session":"chat-7"},`, 1))
 		if strings.Contains(q.body, `"_meta"`) {
 			chat = q.saying(strings.Replace(q.body, `"_meta":{`, `"_meta":{"openai/session":"chat-7",`, 1))
@@ -73,17 +72,15 @@ func TestAPrincipalAndItsConversations(t *testing.T) {
 	}
 	stream, messages := h.stream(t.Context(), t, ann...)
 	h.send(t, messages.saying(strings.Replace(who.body, `"params":{`, `"params":{"_meta":{"openai/session":"chat-8"},`, 1)).with(ann...))
-	if got := textOf(t, stream.next()); got != "principal:ann|chat-8" {
-		t.Errorf("SSE: %s", got)
-	}
+	got := textOf(t, stream.next())
+	assert(t, got == "principal:ann|chat-8", "SSE: %s", got)
 }
 
 func TestClientsOnLines(t *testing.T) {
 	c := stdio(t)
 	c.say(calling(1, "who", ""))
-	if got := textOf(t, c.next()); got != "stdio|" {
-		t.Error(got)
-	}
+	got := textOf(t, c.next())
+	assert(t, got == "stdio|", "%v", got)
 	tl := newTools()
 	c = converseWith(t, tl, tl.server(), func(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
 		return ServeLines(ctx, s, in, out, Caller{Client: "connect:ann"}, slog.New(slog.DiscardHandler))
@@ -99,15 +96,13 @@ func TestASessionOfAnOlderEra(t *testing.T) {
 	who := post(calling(1, "who", ""))
 	first, second := h.session(t), h.session(t)
 	for _, id := range []string{first, second, first} {
-		if got := h.whoIs(t, who.with(mcpSession, id)); got != "session:"+id+"|" {
-			t.Error(got)
-		}
+		got := h.whoIs(t, who.with(mcpSession, id))
+		assert(t, got == "session:"+id+"|", "%v", got)
 	}
 	stream, messages := h.stream(t.Context(), t)
 	h.send(t, messages.saying(who.body))
-	if got := textOf(t, stream.next()); got != "session:"+messages.path[strings.Index(messages.path, "=")+1:]+"|" {
-		t.Error(got)
-	}
+	got := textOf(t, stream.next())
+	assert(t, got == "session:"+messages.path[strings.Index(messages.path, "=")+1:]+"|", "%v", got)
 }
 
 // TestAProcess: its calls are of one client, on any connection and without a session
@@ -120,21 +115,18 @@ func TestAProcess(t *testing.T) {
 		} {
 			for range 2 {
 				h.http.CloseIdleConnections()
-				if got := h.whoIs(t, q); got != own(t)+want+"|" {
-					t.Errorf("%s: %q: %s", network, want, got)
-				}
+				got := h.whoIs(t, q)
+				assert(t, got == own(t)+want+"|", "%s: %q: %s", network, want, got)
 			}
 		}
 		long := strings.Repeat("x", 1000)
-		if got := h.whoIs(t, named(t, who, long)); got != own(t)+long[:64]+"|" {
-			t.Errorf("%s: %s", network, got)
-		}
+		got := h.whoIs(t, named(t, who, long))
+		assert(t, got == own(t)+long[:64]+"|", "%s: %s", network, got)
 		for i := range 2 * mostNames {
 			h.whoIs(t, named(t, who, fmt.Sprint(i)))
 		}
-		if n := len(h.processes.names[h.processes.all()[0]]); n != mostNames {
-			t.Errorf("%s: %d names", network, n)
-		}
+		n := len(h.processes.names[h.processes.all()[0]])
+		assert(t, n == mostNames, "%s: %d names", network, n)
 	}
 }
 
@@ -146,13 +138,11 @@ func TestAnotherProcess(t *testing.T) {
 		if a == b || !strings.HasPrefix(a, fmt.Sprintf("process:%d.", first.pid)) || !strings.HasPrefix(b, fmt.Sprintf("process:%d.", second.pid)) {
 			t.Errorf("%s: %s and %s", network, a, b)
 		}
-		if again := first.ask(t); again != a {
-			t.Errorf("%s: %s, then %s", network, a, again)
-		}
+		again := first.ask(t)
+		assert(t, again == a, "%s: %s, then %s", network, a, again)
 		first.end(t)
-		if left := soon(t, h.leaving); left+"|" != a {
-			t.Errorf("%s: %s left, not %s", network, left, a)
-		}
+		left := soon(t, h.leaving)
+		assert(t, left+"|" == a, "%s: %s left, not %s", network, left, a)
 		if again := second.ask(t); again != b || len(h.leaving) > 0 {
 			t.Errorf("%s: %s, then %s", network, b, again)
 		}
@@ -167,16 +157,14 @@ func TestWhoIsNoProcess(t *testing.T) {
 	who := inModern(t, post(calling(1, "who", "")))
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"} {
 		for era, q := range map[string]request{"modern": who, "no session": post(calling(1, "who", ""))} {
-			if got := h.whoIs(t, q.with(header, "203.0.113.7")); got != "|" {
-				t.Errorf("%s, %s: %s", header, era, got)
-			}
+			got := h.whoIs(t, q.with(header, "203.0.113.7"))
+			assert(t, got == "|", "%s, %s: %s", header, era, got)
 		}
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", nil)
 	must(t, err)
-	if got := h.withoutSession(r, message{clientName: "x"}); got.Client != "" {
-		t.Errorf("another machine: %+v", got)
-	}
+	got := h.withoutSession(r, message{clientName: "x"})
+	assert(t, got.Client == "", "another machine: %+v", got)
 	known := context.WithValue(t.Context(), peerKey{}, func() socketPeer { return socketPeer{user: "1000"} })
 	r = r.WithContext(known)
 	if got := h.withoutSession(r, message{clientName: "x"}); got.Client != "user:1000 x" {
@@ -191,29 +179,25 @@ func TestWhoIsNoProcess(t *testing.T) {
 // TestWithoutASession: what can be served is, and the rest is told how.
 func TestWithoutASession(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	if _, body := h.send(t, post(calling(9, "remember", `{"word":"x"}`))); textOf(t, body) != "x" {
-		t.Error(body)
-	}
+	_, body := h.send(t, post(calling(9, "remember", `{"word":"x"}`)))
+	assert(t, textOf(t, body) == "x", "%v", body)
 	if _, body := h.send(t, post(calling(9, "remember", `{"word":"y"}`))); textOf(t, body) != "xy" {
 		t.Errorf("two calls of one program share nothing: %s", body)
 	}
 	for _, method := range []string{"ping", "tools/list", "resources/list"} {
-		if _, body := h.answers(t, method, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`), http.StatusOK); !strings.Contains(body, `"id":7,"result"`) {
-			t.Errorf("%s: %s", method, body)
-		}
+		_, body := h.answers(t, method, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`), http.StatusOK)
+		assert(t, strings.Contains(body, `"id":7,"result"`), "%s: %s", method, body)
 	}
 	for _, note := range []string{"notifications/initialized", "notifications/cancelled"} {
 		h.answers(t, note, post(`{"jsonrpc":"2.0","method":"`+note+`","params":{"requestId":1}}`), http.StatusAccepted)
 	}
 	notified, _ := h.follow(t.Context(), t, post(calling(1, "count", `{"to":3,"name":"x"}`)))
 	for range 3 {
-		if event := notified.next(); !strings.Contains(event, "progress") {
-			t.Error(event)
-		}
+		event := notified.next()
+		assert(t, strings.Contains(event, "progress"), "%v", event)
 	}
-	if event := notified.next(); !strings.Contains(event, `"id":1`) {
-		t.Error(event)
-	}
+	event := notified.next()
+	assert(t, strings.Contains(event, `"id":1`), "%v", event)
 	ctx, hangUp := context.WithCancel(t.Context())
 	go func() {
 		soon(t, h.tools.began)
@@ -223,9 +207,8 @@ func TestWithoutASession(t *testing.T) {
 		_ = response.Body.Close()
 		t.Error(response.Status)
 	}
-	if err := soon(t, h.tools.ended); err != context.Canceled {
-		t.Error(err)
-	}
+	err := soon(t, h.tools.ended)
+	assert(t, err == context.Canceled, "%v", err)
 }
 
 // houses are servers on TCP and, where there are such, on a Unix socket.
@@ -288,18 +271,15 @@ func (c *client) ask(t *testing.T) string {
 	line, err := c.out.ReadString('\n')
 	must(t, err)
 	text, err := strconv.Unquote(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(line)
-	}
+	insist(t, err == nil, "%v", line)
 	return textOf(t, text)
 }
 
 func (c *client) end(t *testing.T) {
 	t.Helper()
 	_ = c.in.Close()
-	if err := c.command.Wait(); err != nil {
-		t.Error(err)
-	}
+	err := c.command.Wait()
+	assert(t, err == nil, "%v", err)
 }
 
 // beClient is what such a process does: for each line it asks who it is, on a

@@ -55,9 +55,7 @@ func TestRequestsASecondAreLimited(t *testing.T) {
 	answered := h.later(t, post(calling(7, "wait", "")).with(mcpSession, id))
 	soon(t, h.tools.began)
 	_, body := h.answers(t, "one more", post(calling(1, "remember", "")).with(mcpSession, id), http.StatusTooManyRequests)
-	if textOf(t, body) != "error: too many requests a second; slow down" {
-		t.Error(body)
-	}
+	assert(t, textOf(t, body) == "error: too many requests a second; slow down", "%v", body)
 	if response, body := h.send(t, post(cancelling("7")).with(mcpSession, id)); response.StatusCode != http.StatusAccepted {
 		t.Errorf("%s %s", response.Status, body)
 		h.tools.finish <- struct{}{}
@@ -90,9 +88,7 @@ func TestGuessing(t *testing.T) {
 			}
 		}
 	}
-	if refused == 0 {
-		t.Fatal("guessing goes on and on")
-	}
+	insist(t, refused != 0, "guessing goes on and on")
 	h.answers(t, "honest credentials", call.with("Authorization", "Bearer ann"), http.StatusOK)
 }
 
@@ -112,9 +108,8 @@ func TestRoomForSessions(t *testing.T) {
 	add("many", true)
 	few.last = time.Time{}
 	oldest.last = time.Time{}.Add(time.Hour)
-	if gone, ok := p.room(); !ok || gone != oldest || p.byID[oldest.session.id] != nil {
-		t.Errorf("%+v %v", gone, ok)
-	}
+	gone, ok := p.room()
+	assert(t, ok && gone == oldest && p.byID[oldest.session.id] == nil, "%+v %v", gone, ok)
 	if gone, ok := p.room(); !ok || gone != nil {
 		t.Errorf("there is room: %+v %v", gone, ok)
 	}
@@ -154,9 +149,8 @@ func TestMemoryOfOneClient(t *testing.T) {
 	mine := &incoming{of: b, owner: "me", ctx: context.Background()}
 	must(t, mine.grow(largeBody+bodiesAtOnce*limit/2))
 	more := &incoming{of: b, owner: "me", ctx: context.Background()}
-	if err := more.grow(largeBody + 1); err == nil {
-		t.Error("one client has more than half")
-	}
+	err := more.grow(largeBody + 1)
+	assert(t, err != nil, "one client has more than half")
 	yours := &incoming{of: b, owner: "you", ctx: context.Background()}
 	if err := yours.grow(limit); err != nil {
 		t.Error(err)

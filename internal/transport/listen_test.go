@@ -56,9 +56,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}()
 		for want := int32(2); want < 5; want++ {
 			synctest.Wait()
-			if n := inner.accepted.Load(); n != want {
-				t.Fatalf("%d connections, not %d", n, want)
-			}
+			n := inner.accepted.Load()
+			insist(t, n == want, "%d connections, not %d", n, want)
 			conn := <-conns
 			_ = conn.Close()
 			_ = conn.Close() // gives its place back once
@@ -76,21 +75,15 @@ func TestOneAddressHasItsShare(t *testing.T) {
 	l := bounded(&countingListener{}, 8).(*boundedListener)
 	far := placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: 1})
 	for _, want := range []bool{true, true, false, false} {
-		if got := l.count(far, 1); got != want {
-			t.Errorf("%v, not %v", got, want)
-		}
+		got := l.count(far, 1)
+		assert(t, got == want, "%v, not %v", got, want)
 	}
-	if !l.count(placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.2")}), 1) {
-		t.Error("another address has no place")
-	}
+	assert(t, l.count(placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.2")}), 1), "another address has no place")
 	l.count(far, -1)
-	if !l.count(far, 1) {
-		t.Error("a place is not given back")
-	}
+	assert(t, l.count(far, 1), "a place is not given back")
 	for _, here := range []net.Addr{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.IPv6loopback}, &net.UnixAddr{}} {
-		if place := placeOf(here); place != "" {
-			t.Errorf("%s is not here: %s", here, place)
-		}
+		place := placeOf(here)
+		assert(t, place == "", "%s is not here: %s", here, place)
 	}
 }
 
@@ -145,9 +138,7 @@ func TestTLS(t *testing.T) {
 			}
 			body, _ := io.ReadAll(response.Body)
 			_ = response.Body.Close()
-			if textOf(t, string(body)) != "finished" || response.ProtoMajor == 2 != second {
-				t.Errorf("%s: %s", response.Proto, body)
-			}
+			assert(t, textOf(t, string(body)) == "finished" && response.ProtoMajor == 2 == second, "%s: %s", response.Proto, body)
 		})
 		soon(t, h.tools.began)
 	}
@@ -157,9 +148,7 @@ func TestTLS(t *testing.T) {
 	}
 	calls.Wait()
 	_, err = tls.Dial("tcp", h.addr, &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
-	if err == nil {
-		t.Error("TLS 1.1 is accepted")
-	}
+	assert(t, err != nil, "TLS 1.1 is accepted")
 }
 
 func TestANewCertificateIsTaken(t *testing.T) {
@@ -168,9 +157,8 @@ func TestANewCertificateIsTaken(t *testing.T) {
 	c := &certificate{cert: path, key: key, log: slog.New(slog.DiscardHandler)}
 	must(t, c.load())
 	serial := func() int64 { return c.current().Leaf.SerialNumber.Int64() }
-	if n := serial(); n != 1 {
-		t.Fatal(n)
-	}
+	n := serial()
+	insist(t, n == 1, "%v", n)
 	must(t, os.WriteFile(key, []byte("half written"), 0o600))
 	if n := serial(); n != 1 {
 		t.Errorf("a broken pair is served: %d", n)
@@ -179,7 +167,6 @@ func TestANewCertificateIsTaken(t *testing.T) {
 	if n := serial(); n != 2 {
 		t.Errorf("the new certificate is not served: %d", n)
 	}
-	if _, err := TLSConfig(path, filepath.Join(dir, "missing"), nil); err == nil {
-		t.Error("a missing key is no error")
-	}
+	_, err := TLSConfig(path, filepath.Join(dir, "missing"), nil)
+	assert(t, err != nil, "a missing key is no error")
 }

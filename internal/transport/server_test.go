@@ -152,9 +152,8 @@ func serving(t testing.TB, l net.Listener, tl *tools, s *server.MCPServer, optio
 	go func() { h.over <- h.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		stop()
-		if err := soon(t, h.over); err != nil {
-			t.Errorf("serving ended with %v", err)
-		}
+		err := soon(t, h.over)
+		assert(t, err == nil, "serving ended with %v", err)
 		h.over <- nil
 		h.http.CloseIdleConnections()
 	})
@@ -177,9 +176,7 @@ func soon[T any](t testing.TB, from <-chan T) T {
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patient); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not seen in %s: %s", patient, what)
-		}
+		insist(t, !time.Now().After(deadline), "not seen in %s: %s", patient, what)
 	}
 }
 
@@ -223,9 +220,7 @@ func (h *house) send(t testing.TB, q request) (reply, string) {
 func (h *house) answers(t testing.TB, what string, q request, status int) (reply, string) {
 	t.Helper()
 	response, body := h.send(t, q)
-	if response.StatusCode != status {
-		t.Errorf("%s: %s %s", what, response.Status, body)
-	}
+	assert(t, response.StatusCode == status, "%s: %s %s", what, response.Status, body)
 	return response, body
 }
 
@@ -333,9 +328,7 @@ func (h *house) session(t testing.TB, headers ...string) string {
 	t.Helper()
 	response, body := h.send(t, post(initialize).with(headers...))
 	id := response.Header.Get(mcpSession)
-	if response.StatusCode != http.StatusOK || id == "" {
-		t.Fatalf("initialize: %s %s", response.Status, body)
-	}
+	insist(t, response.StatusCode == http.StatusOK && id != "", "initialize: %s %s", response.Status, body)
 	return id
 }
 
@@ -394,9 +387,7 @@ func (e *events) next() string {
 func (h *house) stream(ctx context.Context, t testing.TB, headers ...string) (*events, request) {
 	t.Helper()
 	e, response := h.follow(ctx, t, request{method: "GET", path: SSEPath}.with(headers...))
-	if response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status)
-	}
+	insist(t, response.StatusCode == http.StatusOK, "%v", response.Status)
 	messages := post("").with(headers...)
 	messages.path = e.next()
 	return e, messages
@@ -419,15 +410,12 @@ func textOf(t testing.TB, body string) string {
 		}
 		Error *rpcError
 	}
-	if err := json.Unmarshal([]byte(body), &m); err != nil {
-		t.Fatalf("%v in %q", err, body)
-	}
+	err := json.Unmarshal([]byte(body), &m)
+	insist(t, err == nil, "%v in %q", err, body)
 	if m.Error != nil {
 		return "error: " + m.Error.Message
 	}
-	if len(m.Result.Content) != 1 {
-		t.Fatalf("no text in %q", body)
-	}
+	insist(t, len(m.Result.Content) == 1, "no text in %q", body)
 	return m.Result.Content[0].Text
 }
 
@@ -458,5 +446,21 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// assert says how it is if it is not so.
+func assert(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Errorf(format, args...)
+	}
+}
+
+// insist says so too, and ends the test.
+func insist(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Fatalf(format, args...)
 	}
 }

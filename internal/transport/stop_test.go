@@ -30,9 +30,8 @@ func TestStopping(t *testing.T) {
 	var all sync.WaitGroup
 	for _, q := range []request{inModern(t, post(calling(1, "wait", ""))), post(calling(2, "wait", "")).with(mcpSession, id)} {
 		all.Go(func() {
-			if _, body := h.send(t, q); textOf(t, body) != "finished" {
-				t.Error(body)
-			}
+			_, body := h.send(t, q)
+			assert(t, textOf(t, body) == "finished", "%v", body)
 		})
 		soon(t, h.tools.began)
 	}
@@ -48,13 +47,11 @@ func TestStopping(t *testing.T) {
 	h.stop()
 	soon(t, interrupted)
 	all.Wait()
-	if text := textOf(t, stream.next()); text != "finished" {
-		t.Error(text)
-	}
+	text := textOf(t, stream.next())
+	assert(t, text == "finished", "%v", text)
 	for _, s := range []*events{stream, listening} {
-		if event := s.next(); event != "" {
-			t.Errorf("not the end of a stream: %s", event)
-		}
+		event := s.next()
+		assert(t, event == "", "not the end of a stream: %s", event)
 	}
 	if err := soon(t, h.over); err != nil {
 		t.Error(err)
@@ -67,9 +64,8 @@ func TestStopping(t *testing.T) {
 		_ = c.Close()
 		t.Error("it still listens")
 	}
-	if n := h.tools.ran.Load(); n != 3 {
-		t.Errorf("%d tools ran", n)
-	}
+	n := h.tools.ran.Load()
+	assert(t, n == 3, "%d tools ran", n)
 }
 
 // TestStoppingListens: as long as calls run, who comes on a connection of his own
@@ -110,9 +106,8 @@ func TestStoppingListens(t *testing.T) {
 	}
 	h.answers(t, "health", request{method: "GET", path: "/readyz"}, http.StatusTeapot)
 	h.send(t, post(answering(t, question)).with(mcpSession, id))
-	if text := textOf(t, asked.next()); text != "acceptmap[name:Ann]" {
-		t.Error(text)
-	}
+	text := textOf(t, asked.next())
+	assert(t, text == "acceptmap[name:Ann]", "%v", text)
 	for n, q := range map[int]request{2: post("").with(mcpSession, id), 3: messages} {
 		h.answers(t, "a cancellation", q.saying(cancelling(fmt.Sprint(n))), http.StatusAccepted)
 		soon(t, h.tools.ended)
@@ -171,12 +166,8 @@ func TestSlowSenders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := io.ReadAll(h.raw(t, test.head+"{")) // to its end: the connection is closed
-			if err != nil {
-				t.Errorf("the connection stays open: %v", err)
-			}
-			if !strings.HasPrefix(string(answer), "HTTP/1.1 "+test.status) {
-				t.Errorf("%q", answer)
-			}
+			assert(t, err == nil, "the connection stays open: %v", err)
+			assert(t, strings.HasPrefix(string(answer), "HTTP/1.1 "+test.status), "%q", answer)
 		})
 	}
 }
@@ -197,9 +188,7 @@ func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
 		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
-		if err != nil || textOf(t, string(body)) != "finished" {
-			t.Errorf("%q, %v", body, err)
-		}
+		assert(t, err == nil && textOf(t, string(body)) == "finished", "%q, %v", body, err)
 	}
 }
 
@@ -237,9 +226,7 @@ func TestSilentStreamsShowLife(t *testing.T) {
 	for name, stream := range map[string]*events{"SSE": sse, "older era": older, "newest era": newest} {
 		for beats := 0; beats < 3; {
 			event := soon(t, stream.all)
-			if event == "" {
-				t.Fatalf("%s: it ended", name)
-			}
+			insist(t, event != "", "%s: it ended", name)
 			if event == ":" {
 				beats++
 			}
@@ -267,9 +254,7 @@ func TestABodyMayNotTakeForEver(t *testing.T) {
 	given := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	began := time.Now()
 	_, release, ok := b.read(given, r)
-	if !ok {
-		t.Fatal("not read")
-	}
+	insist(t, ok, "not read")
 	release()
 	var latest time.Time
 	for _, until := range given.all {

@@ -28,9 +28,7 @@ func TestCopyDirLeavesOutWhatCanNotBeRead(t *testing.T) {
 		defer func() { _ = syscall.Setfsuid(0) }() // the directories are to be removed
 	}
 	left, err := copyPath(t.Context(), to, from)
-	if err != nil || !slices.Equal(left, []string{"secret", "unlisted"}) {
-		t.Errorf("%v, left out: %v", err, left)
-	}
+	assert(t, err == nil && slices.Equal(left, []string{"secret", "unlisted"}), "%v, left out: %v", err, left)
 }
 
 // TestACopyTakesNoMoreRoomThanItsFile has a file of a terabyte with two bytes in it.
@@ -51,12 +49,9 @@ func TestACopyTakesNoMoreRoomThanItsFile(t *testing.T) {
 	must(t, err)
 	defer copied.Close()
 	info, err := copied.Stat()
-	if err != nil || info.Size() != size {
-		t.Fatalf("%v %v", info, err)
-	}
-	if blocks := info.Sys().(*syscall.Stat_t).Blocks; blocks*512 > 1<<20 {
-		t.Errorf("it takes %d bytes", blocks*512)
-	}
+	insist(t, err == nil && info.Size() == size, "%v %v", info, err)
+	blocks := info.Sys().(*syscall.Stat_t).Blocks
+	assert(t, blocks*512 <= 1<<20, "it takes %d bytes", blocks*512)
 	for at, want := range map[int64]byte{0: 'a', size / 2: 'b', 1: 0, size - 1: 0} {
 		var got [1]byte
 		if _, err := copied.ReadAt(got[:], at); err != nil || got[0] != want {

@@ -82,9 +82,7 @@ func compareDirs(t *testing.T, got, want string) {
 		case original.Mode().IsRegular():
 			a, _ := os.ReadFile(path)
 			b, _ := os.ReadFile(filepath.Join(got, name))
-			if string(a) != string(b) {
-				t.Errorf("%s: %d bytes, not %d", name, len(b), len(a))
-			}
+			assert(t, string(a) == string(b), "%s: %d bytes, not %d", name, len(b), len(a))
 		case original.Mode()&fs.ModeSymlink != 0:
 			a, _ := os.Readlink(path)
 			if b, _ := os.Readlink(filepath.Join(got, name)); a != b {
@@ -93,9 +91,7 @@ func compareDirs(t *testing.T, got, want string) {
 		}
 		return nil
 	})
-	if err != nil || seen < 6 {
-		t.Errorf("%d compared, %v", seen, err)
-	}
+	assert(t, err == nil && seen >= 6, "%d compared, %v", seen, err)
 }
 
 func TestCopyDirStopsWithItsContext(t *testing.T) {
@@ -103,26 +99,23 @@ func TestCopyDirStopsWithItsContext(t *testing.T) {
 	write(t, from, "x", "x")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := copyPath(ctx, to, from); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	_, err := copyPath(ctx, to, from)
+	assert(t, errors.Is(err, context.Canceled), "%v", err)
 }
 
 func TestCopyDirNamesTheFileItCanNotWrite(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	write(t, from, "x", "x")
 	write(t, to, "x", "something else")
-	if _, err := copyPath(t.Context(), to, from); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "x") {
-		t.Error(err)
-	}
+	_, err := copyPath(t.Context(), to, from)
+	assert(t, errors.Is(err, fs.ErrExist) && strings.Contains(err.Error(), "x"), "%v", err)
 }
 
 func TestCopyDirRefusesWhatIsTooDeep(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	nest(t, from, deepest+50)
-	if _, err := copyPath(t.Context(), to, from); err == nil || !strings.Contains(err.Error(), "directories are nested") {
-		t.Error(err)
-	}
+	_, err := copyPath(t.Context(), to, from)
+	assert(t, err != nil && strings.Contains(err.Error(), "directories are nested"), "%v", err)
 }
 
 // TestNamesOfOneFileStayThat: code can give a file thousands of names that take no room.
@@ -141,9 +134,7 @@ func TestNamesOfOneFileStayThat(t *testing.T) {
 	if _, err := CopyDir(t.Context(), openRoot(t, to), openRoot(t, from), 2<<20); err != nil {
 		t.Fatal(err)
 	}
-	if !os.SameFile(statOf(t, filepath.Join(to, "a")), statOf(t, filepath.Join(to, "d", "29"))) {
-		t.Error("they are two files now")
-	}
+	assert(t, os.SameFile(statOf(t, filepath.Join(to, "a")), statOf(t, filepath.Join(to, "d", "29"))), "they are two files now")
 	if used, err := DiskUsage(t.Context(), openRoot(t, to), math.MaxInt64); err != nil || used > 2<<20 {
 		t.Errorf("%d bytes, %v", used, err)
 	}
@@ -151,7 +142,5 @@ func TestNamesOfOneFileStayThat(t *testing.T) {
 		write(t, from, "small"+strconv.Itoa(i), "x") // a block each
 	}
 	_, err := CopyDir(t.Context(), openRoot(t, t.TempDir()), openRoot(t, from), 2<<20)
-	if !errors.Is(err, ErrNoRoom) {
-		t.Error(err)
-	}
+	assert(t, errors.Is(err, ErrNoRoom), "%v", err)
 }

@@ -19,9 +19,7 @@ func TestCopyDirLeavesOutWhatIsNoFile(t *testing.T) {
 	must(t, err)
 	defer socket.Close()
 	left, err := copyPath(t.Context(), to, from)
-	if err != nil || !slices.Equal(left, []string{"pipe", "socket"}) {
-		t.Errorf("%q %v", left, err)
-	}
+	assert(t, err == nil && slices.Equal(left, []string{"pipe", "socket"}), "%q %v", left, err)
 	if entries, err := os.ReadDir(to); err != nil || len(entries) != 1 {
 		t.Errorf("%d copied, %v", len(entries), err)
 	}

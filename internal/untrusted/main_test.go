@@ -40,9 +40,7 @@ func wantEntries(t *testing.T, dir string, want ...string) {
 		got = append(got, entry.Name())
 	}
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("%s holds %q, not %q", dir, got, want)
-	}
+	assert(t, slices.Equal(got, want), "%s holds %q, not %q", dir, got, want)
 }
 
 // must ends a test by an error.
@@ -50,5 +48,21 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// assert says how it is if it is not so.
+func assert(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Errorf(format, args...)
+	}
+}
+
+// insist says so too, and ends the test.
+func insist(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Fatalf(format, args...)
 	}
 }

@@ -70,9 +70,7 @@ func TestADirectoryIsGone(t *testing.T) {
 	dir := filepath.Join(parent, "d")
 	must(t, os.Mkdir(dir, 0o700))
 	above, name, err := OpenParent(dir)
-	if err != nil || name != "d" {
-		t.Fatal(name, err)
-	}
+	insist(t, err == nil && name == "d", "%v %v", name, err)
 	defer above.Close()
 	opened := openRoot(t, dir)
 	for _, step := range []struct {

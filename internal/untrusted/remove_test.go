@@ -27,9 +27,8 @@ func TestATreeIsRemovedHoweverDeepItIs(t *testing.T) {
 	dir := t.TempDir()
 	must(t, os.Mkdir(filepath.Join(dir, "tree"), 0o700))
 	nest(t, filepath.Join(dir, "tree"), 10*openAtOnce)
-	if err := RemoveTree(t.Context(), openRoot(t, dir), "tree"); err != nil {
-		t.Error(err)
-	}
+	err := RemoveTree(t.Context(), openRoot(t, dir), "tree")
+	assert(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 }
 
@@ -40,9 +39,8 @@ func TestATreeIsRemovedWhateverItsModes(t *testing.T) {
 	}
 	closed := filepath.Join(dir, "closed", "inner")
 	must(t, errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)))
-	if err := RemoveTree(t.Context(), openRoot(t, filepath.Dir(dir)), filepath.Base(dir)); err != nil {
-		t.Error(err)
-	}
+	err := RemoveTree(t.Context(), openRoot(t, filepath.Dir(dir)), filepath.Base(dir))
+	assert(t, err == nil, "%v", err)
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -57,9 +55,8 @@ func TestARemovalFollowsNoLink(t *testing.T) {
 		t.Skipf("no links here: %v", err)
 	}
 	root := openRoot(t, dir)
-	if err := errors.Join(RemoveTree(t.Context(), root, "tree"), RemoveTree(t.Context(), root, "top"), RemoveTree(t.Context(), root, "nothing")); err != nil {
-		t.Error(err)
-	}
+	err := errors.Join(RemoveTree(t.Context(), root, "tree"), RemoveTree(t.Context(), root, "top"), RemoveTree(t.Context(), root, "nothing"))
+	assert(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 	wantEntries(t, other, "x")
 }
@@ -79,9 +76,8 @@ func TestARemovalEndsThoughFilesComeFaster(t *testing.T) {
 	if r.remove(root, "tree", "tree", 0); !errors.Is(r.first, context.Canceled) {
 		t.Error(r.first)
 	}
-	if err := RemoveTree(t.Context(), root, "tree"); err != nil {
-		t.Error(err)
-	}
+	err := RemoveTree(t.Context(), root, "tree")
+	assert(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 }
 

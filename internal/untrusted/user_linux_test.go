@@ -34,9 +34,7 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 			_ = file.Close()
 			return err
 		})
-		if !errors.Is(err, want) {
-			t.Errorf("reading %s: %v", name, err)
-		}
+		assert(t, errors.Is(err, want), "reading %s: %v", name, err)
 	}
 	whatever := func(fs.FileInfo) error { return nil }
 	for name, want := range map[string]error{
@@ -46,14 +44,11 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 			_, err := WriteFile(root, name, []byte("x"), whatever)
 			return err
 		})
-		if !errors.Is(err, want) {
-			t.Errorf("writing %s: %v", name, err)
-		}
+		assert(t, errors.Is(err, want), "writing %s: %v", name, err)
 	}
 	for name, want := range map[string]int{"own": nobody, "new": nobody, "d": nobody, "d/new": nobody, "open": 0} {
-		if uid, gid := idsOf(statOf(t, filepath.Join(dir, name))); uid != want || gid != want {
-			t.Errorf("%s belongs to %d:%d", name, uid, gid)
-		}
+		uid, gid := idsOf(statOf(t, filepath.Join(dir, name)))
+		assert(t, uid == want && gid == want, "%s belongs to %d:%d", name, uid, gid)
 	}
 	if _, err := root.Stat("secret"); err != nil { // the thread that gave up root's rights was another
 		t.Error(err)
@@ -62,7 +57,6 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 	if err := Reclaim(root, "d"); err != nil {
 		t.Error(err)
 	}
-	if uid, _ := idsOf(statOf(t, filepath.Join(dir, "d"))); uid != 0 || statOf(t, filepath.Join(dir, "d")).Mode().Perm() != 0o700 {
-		t.Errorf("it belongs to %d", uid)
-	}
+	uid, _ := idsOf(statOf(t, filepath.Join(dir, "d")))
+	assert(t, uid == 0 && statOf(t, filepath.Join(dir, "d")).Mode().Perm() == 0o700, "it belongs to %d", uid)
 }

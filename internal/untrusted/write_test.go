@@ -43,9 +43,7 @@ func TestAFileIsWritten(t *testing.T) {
 		replaced, err := WriteFile(root, name, []byte("text"), mayReplace)
 		switch {
 		case test.fails != "":
-			if err == nil || !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("%s: %v", test.name, err)
-			}
+			assert(t, err != nil && strings.Contains(err.Error(), test.fails), "%s: %v", test.name, err)
 		case err != nil || replaced != test.replaced:
 			t.Errorf("%s: %v %v", test.name, replaced, err)
 		default:
@@ -77,9 +75,7 @@ func TestAFileThatMeetsAnother(t *testing.T) {
 				return nil
 			}}
 			there, err := w.replaceable()
-			if err != nil || (there != nil) != (start != "") {
-				t.Fatal(there, err)
-			}
+			insist(t, err == nil && (there != nil) == (start != ""), "%v %v", there, err)
 			write(t, dir, "notes", "the user's")
 			if _, err := w.put([]byte("x"), there); !errors.Is(err, errKept) {
 				t.Error(err)

@@ -44,9 +44,7 @@ func zipped(t testing.TB, entries ...entry) []byte {
 		if err == nil {
 			_, err = io.WriteString(body, e.text)
 		}
-		if err != nil && e.text != "" {
-			t.Fatal(err)
-		}
+		insist(t, err == nil || e.text == "", "%v", err)
 	}
 	must(t, w.Close())
 	return out.Bytes()
@@ -74,9 +72,8 @@ func tarred(t testing.TB, entries ...entry) []byte {
 		}
 		must(t, w.WriteHeader(header))
 		if header.Size > 0 {
-			if _, err := io.WriteString(w, e.text); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(w, e.text)
+			must(t, err)
 		}
 	}
 	must(t, w.Close())
@@ -132,17 +129,15 @@ func prepareArchive(t testing.TB, name string, data []byte) (source string, p *P
 // holds expects what is in input/.
 func holds(t testing.TB, p *Plan, want ...string) {
 	t.Helper()
-	if got := tree(t, p.Input()); !slices.Equal(got, want) {
-		t.Errorf("input/ holds %q, want %q", got, want)
-	}
+	got := tree(t, p.Input())
+	assert(t, slices.Equal(got, want), "input/ holds %q, want %q", got, want)
 }
 
 // leavesNothing expects a workspace as a preparation leaves it that failed.
 func leavesNothing(t testing.TB, p *Plan) {
 	t.Helper()
-	if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
-		t.Errorf("left behind: %v", left)
-	}
+	left := tree(t, p.Dir())
+	assert(t, slices.Equal(left, emptyWorkspace), "left behind: %v", left)
 }
 
 // tree lists what is below dir: files as name=text, links as name->target,
@@ -271,9 +266,8 @@ func TestArchives(t *testing.T) {
 			if test.want != nil {
 				holds(t, p, test.want...)
 			}
-			if notes := strings.Join(made.Notes, "\n"); (test.note == "") != (notes == "") || !strings.Contains(notes, test.note) {
-				t.Errorf("notes %q, want %q", notes, test.note)
-			}
+			notes := strings.Join(made.Notes, "\n")
+			assert(t, (test.note == "") == (notes == "") && strings.Contains(notes, test.note), "notes %q, want %q", notes, test.note)
 			if progress := p.Progress(); progress.Done != progress.Total || progress.Total != int64(len(test.data)) {
 				t.Errorf("progress %+v of %d bytes", progress, len(test.data))
 			}
@@ -293,5 +287,21 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// assert says how it is if it is not so.
+func assert(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Errorf(format, args...)
+	}
+}
+
+// insist says so too, and ends the test.
+func insist(t testing.TB, so bool, format string, args ...any) {
+	t.Helper()
+	if !so {
+		t.Fatalf(format, args...)
 	}
 }

@@ -30,9 +30,8 @@ func unpackAnything(t *testing.T, name string, data []byte) {
 	p, err := NewPlan([]string{source}, Options{Dir: filepath.Join(dir, "w"), Limits: limits})
 	must(t, err)
 	_, failed := p.Prepare(t.Context())
-	if found := tree(t, dir); failed != nil && len(found) != 2+len(emptyWorkspace) {
-		t.Fatalf("%v; left behind: %q", failed, found)
-	}
+	found := tree(t, dir)
+	insist(t, failed == nil || len(found) == 2+len(emptyWorkspace), "%v; left behind: %q", failed, found)
 	if failed != nil {
 		return
 	}
@@ -57,7 +56,5 @@ func unpackAnything(t *testing.T, name string, data []byte) {
 		}
 		return nil
 	})
-	if err != nil || bytes > limits.Unpacked {
-		t.Errorf("%d bytes, %v", bytes, err)
-	}
+	assert(t, err == nil && bytes <= limits.Unpacked, "%d bytes, %v", bytes, err)
 }

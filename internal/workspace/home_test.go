@@ -66,16 +66,13 @@ func TestHome(t *testing.T) {
 				}
 			}
 			gone, err := h.Close(test.ran)
-			if err != nil || gone != test.gone {
-				t.Errorf("gone: %v, %v", gone, err)
-			}
+			assert(t, err == nil && gone == test.gone, "gone: %v, %v", gone, err)
 			want := []string{"abc"}
 			if test.gone {
 				want = []string{}
 			}
-			if got := names(t, root); !slices.Equal(got, want) {
-				t.Errorf("left: %v", got)
-			}
+			got := names(t, root)
+			assert(t, slices.Equal(got, want), "left: %v", got)
 		})
 	}
 }
@@ -96,13 +93,11 @@ func TestSweep(t *testing.T) {
 	next := newTestHome(t, root, "next")
 	Sweep(t.Context(), root, quiet)
 	want := []string{"alive", "alive.unused", "foreign", "foreign.unused", "next", "next.unused", "used", "written"}
-	if got := names(t, root); !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v", got, want)
-	}
+	got := names(t, root)
+	assert(t, slices.Equal(got, want), "left %v, want %v", got, want)
 	for _, h := range []*Home{alive, next} {
-		if gone, err := h.Close(false); !gone || err != nil {
-			t.Errorf("%s: %v", h.Dir, err)
-		}
+		gone, err := h.Close(false)
+		assert(t, gone && err == nil, "%s: %v", h.Dir, err)
 	}
 }
 
@@ -111,13 +106,10 @@ func TestTakenName(t *testing.T) {
 	root := t.TempDir()
 	first := newTestHome(t, root, "abc")
 	second := newTestHome(t, root, "abc")
-	if first.Dir == second.Dir {
-		t.Fatal("two servers have one workspace")
-	}
+	insist(t, first.Dir != second.Dir, "two servers have one workspace")
 	for _, h := range []*Home{first, second} {
-		if _, err := h.Close(false); err != nil {
-			t.Error(err)
-		}
+		_, err := h.Close(false)
+		assert(t, err == nil, "%v", err)
 	}
 }
 
@@ -127,14 +119,11 @@ func TestSweepMeetsStart(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "abc")
 	lock := flock.New(dir + unusedEnding)
-	if ok, err := lock.TryLock(); !ok || err != nil {
-		t.Fatal(err)
-	}
+	ok, err := lock.TryLock()
+	insist(t, ok && err == nil, "%v", err)
 	defer lock.Close()
 	h := newTestHome(t, root, "abc")
-	if h.Dir == dir {
-		t.Error("it took a directory that another server is about to remove")
-	}
+	assert(t, h.Dir != dir, "it took a directory that another server is about to remove")
 	if _, err := h.Close(false); err != nil {
 		t.Error(err)
 	}

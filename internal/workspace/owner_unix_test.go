@@ -33,21 +33,17 @@ func TestRootPreparesTheWorkspaceOfAnother(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if uid, gid := idsOf(info); uid != nobody || gid != nobody {
-				t.Errorf("%s belongs to %d:%d", path, uid, gid)
-			}
+			uid, gid := idsOf(info)
+			assert(t, uid == nobody && gid == nobody, "%s belongs to %d:%d", path, uid, gid)
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		assert(t, err == nil, "%v", err)
 	}
 	for _, path := range []string{own, dir, filepath.Join(dir, "x"), outside} {
 		info, err := os.Lstat(path)
 		must(t, err)
-		if uid, _ := idsOf(info); uid != 0 {
-			t.Errorf("%s belongs to %d", path, uid)
-		}
+		uid, _ := idsOf(info)
+		assert(t, uid == 0, "%s belongs to %d", path, uid)
 	}
 	if text, err := os.ReadFile(outside); err != nil || len(text) > 0 {
 		t.Errorf("what only had another name there holds %q, %v", text, err)

@@ -41,18 +41,12 @@ func TestLayout(t *testing.T) {
 			got[i] = "deep/b.zip="
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("input/ holds %q, want %q", got, want)
-	}
-	if made.Files != 8 || made.Reused || len(made.Notes) != 1 || !strings.Contains(made.Notes[0], "there is a b already") {
-		t.Errorf("%+v", made)
-	}
-	if info, err := os.Stat(filepath.Join(p.Dir(), WorkingName)); err != nil || !info.IsDir() {
-		t.Errorf("working/: %v", err)
-	}
-	if progress := p.Progress(); progress.Done != progress.Total || progress.Total == 0 {
-		t.Errorf("progress %+v", progress)
-	}
+	assert(t, slices.Equal(got, want), "input/ holds %q, want %q", got, want)
+	assert(t, made.Files == 8 && !made.Reused && len(made.Notes) == 1 && strings.Contains(made.Notes[0], "there is a b already"), "%+v", made)
+	info, err := os.Stat(filepath.Join(p.Dir(), WorkingName))
+	assert(t, err == nil && info.IsDir(), "working/: %v", err)
+	progress := p.Progress()
+	assert(t, progress.Done == progress.Total && progress.Total != 0, "progress %+v", progress)
 }
 
 // TestClashes refuses what would lie on each other, and names both.
@@ -104,9 +98,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	_, err := NewPlan([]string{"no-1", "no-2"}, Options{Dir: filepath.Join(t.TempDir(), "w")})
-	if err == nil || !contains(err.Error(), "no-1", "no-2") {
-		t.Errorf("two at once: %v", err)
-	}
+	assert(t, err != nil && contains(err.Error(), "no-1", "no-2"), "two at once: %v", err)
 }
 
 // TestLinkMode links entries and unpacks archives.
@@ -118,9 +110,7 @@ func TestLinkMode(t *testing.T) {
 	made := mustPrepare(t, p)
 	want := []string{"bad.zip->" + filepath.Join(origin, "bad.zip"), "d->" + filepath.Join(origin, "d"), "x.csv->" + filepath.Join(origin, "x.csv"), "z/", "z/x=3"}
 	holds(t, p, want...)
-	if len(made.Notes) != 1 {
-		t.Errorf("notes %q", made.Notes)
-	}
+	assert(t, len(made.Notes) == 1, "notes %q", made.Notes)
 }
 
 // TestReuse uses data again that was prepared from the same sources.
@@ -128,21 +118,18 @@ func TestReuse(t *testing.T) {
 	dir := files(t, map[string]string{"x.csv": "1"})
 	other := files(t, map[string]string{"y.csv": "1"})
 	options := Options{Dir: filepath.Join(t.TempDir(), "w")}
-	if made := mustPrepare(t, mustPlan(t, options, dir)); made.Reused {
-		t.Error("a new workspace was reused")
-	}
+	made := mustPrepare(t, mustPlan(t, options, dir))
+	assert(t, !made.Reused, "a new workspace was reused")
 	mark := filepath.Join(options.Dir, InputName, "mark")
 	must(t, os.WriteFile(mark, nil, 0o600))
 	again := mustPlan(t, options, dir)
 	if made := mustPrepare(t, again); !made.Reused {
 		t.Error("the same data was copied again")
 	}
-	if _, err := os.Stat(mark); err != nil {
-		t.Error(err)
-	}
-	if p := again.Progress(); p.Done != p.Total {
-		t.Errorf("progress %+v", p)
-	}
+	_, err := os.Stat(mark)
+	assert(t, err == nil, "%v", err)
+	p := again.Progress()
+	assert(t, p.Done == p.Total, "progress %+v", p)
 
 	if _, err := NewPlan([]string{other}, options); err == nil || !contains(err.Error(), "was made from other data", dir, "remove it") {
 		t.Errorf("other sources: %v", err)
@@ -165,9 +152,8 @@ func TestReuse(t *testing.T) {
 func TestForeignInput(t *testing.T) {
 	dir := files(t, map[string]string{"x.csv": "1"})
 	foreign := files(t, map[string]string{"input/mine": "1"})
-	if _, err := NewPlan([]string{dir}, Options{Dir: foreign}); err == nil || !strings.Contains(err.Error(), "is not of --data") {
-		t.Errorf("%v", err)
-	}
+	_, err := NewPlan([]string{dir}, Options{Dir: foreign})
+	assert(t, err != nil && strings.Contains(err.Error(), "is not of --data"), "%v", err)
 	// What a killed server has left is no hindrance.
 	half := files(t, map[string]string{".understudy/partial/input/old": "1", ".understudy/partial/1/x": "", ".understudy/prepared.json": "{"})
 	p := mustPlan(t, Options{Dir: half}, dir)
@@ -181,9 +167,8 @@ func TestFullDisk(t *testing.T) {
 	limits := UsualLimits
 	limits.Reserve = 1 << 62
 	p := mustPlan(t, Options{Limits: limits}, dir)
-	if _, err := p.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "make room") {
-		t.Errorf("%v", err)
-	}
+	_, err := p.Prepare(t.Context())
+	assert(t, err != nil && strings.Contains(err.Error(), "make room"), "%v", err)
 	leavesNothing(t, p)
 }
 
@@ -193,8 +178,7 @@ func TestEarlierVersion(t *testing.T) {
 	p := mustPlan(t, Options{Dir: dir}, files(t, map[string]string{"y": "2"}))
 	mustPrepare(t, p)
 	for _, name := range []string{earlierMark, earlierPartial} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			t.Errorf("%s is still there", name)
-		}
+		_, err := os.Lstat(filepath.Join(dir, name))
+		assert(t, err != nil, "%s is still there", name)
 	}
 }
