@@ -50,9 +50,7 @@ func startEcho(t *testing.T, change func(*Options)) *echo {
 	go func() { e.ended <- e.Run(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-e.ended; err != nil {
-			t.Error(err)
-		}
+		must(t, <-e.ended)
 		e.ended <- nil
 	})
 	return e
@@ -159,9 +157,7 @@ func TestTokenIsRequired(t *testing.T) {
 		}
 	}
 	e.Server.end()
-	if err := <-e.ended; err != nil {
-		t.Error(err)
-	}
+	must(t, <-e.ended)
 	e.ended <- nil
 	if _, err := os.Lstat(path); err == nil {
 		t.Error("the token is left")

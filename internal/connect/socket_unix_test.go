@@ -30,13 +30,9 @@ func TestAnothersSocketIsNotRemoved(t *testing.T) {
 	first := listen()
 	must(t, os.Remove(path))
 	second := listen()
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, first.Close())
 	isThere("the first one has ended")
-	if err := second.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, second.Close())
 	if _, err := os.Lstat(path); !os.IsNotExist(err) {
 		t.Errorf("its own is left: %v", err)
 	}

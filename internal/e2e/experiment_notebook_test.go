@@ -227,11 +227,7 @@ func newRecordedManager(t *testing.T, python string) (*journal.Reader, *sessions
 	file := filepath.Join(dir, "journal.db")
 	recorder, err := journal.Open(file, journal.Options{Run: journal.Run{Version: "test", Config: "echo: all\n"}})
 	must(t, err)
-	t.Cleanup(func() {
-		if err := recorder.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, recorder.Close(context.Background())) })
 	o := sessions.Options{
 		Recorder: recorder, Dir: filepath.Join(dir, "sessions"), WorkdirRoot: filepath.Join(dir, "work"),
 		Timeout: 10 * time.Minute, MaxTimeout: 10 * time.Minute, Wait: 10 * time.Minute, Grace: 5 * time.Second,
@@ -240,11 +236,7 @@ func newRecordedManager(t *testing.T, python string) (*journal.Reader, *sessions
 	options := worker.Options{Python: python, LibraryDir: filepath.Join(dir, "lib"), CheckpointShare: 0.5}
 	if runtime.GOOS == "linux" {
 		z := worker.NewZygote(options)
-		t.Cleanup(func() {
-			if err := z.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { must(t, z.Close(context.Background())) })
 		o.Starter = z
 	} else {
 		o.Starter = worker.NewSpawner(options)

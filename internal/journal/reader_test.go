@@ -37,11 +37,7 @@ func open(t *testing.T, path string) *Reader {
 	t.Helper()
 	r, err := OpenReader(path)
 	must(t, err)
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, r.Close()) })
 	return r
 }
 

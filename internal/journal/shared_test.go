@@ -75,9 +75,7 @@ func lockedBy(t *testing.T, file string) (release func()) {
 	}
 	return func() {
 		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
-		if err := errors.Join(err, conn.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
+		must(t, errors.Join(err, conn.Close(), db.Close()))
 	}
 }
 

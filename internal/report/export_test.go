@@ -343,9 +343,7 @@ func TestSave(t *testing.T) {
 	if got, err := os.ReadFile(file); err != nil || string(got) != "third" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := Save(os.DevNull, []byte("x")); err != nil {
-		t.Error(err)
-	}
+	must(t, Save(os.DevNull, []byte("x")))
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the null device is %v, %v", info.Mode(), err)
 	}

@@ -130,9 +130,7 @@ func TestTheSaverThatIsHeldUpGivesUp(t *testing.T) {
 	err := saver.Close(ctx)
 	assert(t, errors.Is(err, context.Canceled), "got %v", err)
 	close(g.gate)
-	if err := saver.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, saver.Close(t.Context()))
 }
 
 // BenchmarkWrite writes the files of an experiment of a thousand trials.

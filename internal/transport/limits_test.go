@@ -152,11 +152,7 @@ func TestMemoryOfOneClient(t *testing.T) {
 	err := more.grow(largeBody + 1)
 	assert(t, err != nil, "one client has more than half")
 	yours := &incoming{of: b, owner: "you", ctx: context.Background()}
-	if err := yours.grow(limit); err != nil {
-		t.Error(err)
-	}
+	must(t, yours.grow(limit))
 	mine.release()
-	if err := more.grow(largeBody + 1); err != nil {
-		t.Error(err)
-	}
+	must(t, more.grow(largeBody+1))
 }

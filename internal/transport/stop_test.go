@@ -53,9 +53,7 @@ func TestStopping(t *testing.T) {
 		event := s.next()
 		assert(t, event == "", "not the end of a stream: %s", event)
 	}
-	if err := soon(t, h.over); err != nil {
-		t.Error(err)
-	}
+	must(t, soon(t, h.over))
 	h.over <- nil
 	if _, err := idle.ReadByte(); err == nil {
 		t.Error("an idle connection outlived the server")

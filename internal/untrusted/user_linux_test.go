@@ -54,9 +54,7 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 		t.Error(err)
 	}
 	write(t, dir, "closed/servers", "")
-	if err := Reclaim(root, "d"); err != nil {
-		t.Error(err)
-	}
+	must(t, Reclaim(root, "d"))
 	uid, _ := idsOf(statOf(t, filepath.Join(dir, "d")))
 	assert(t, uid == 0 && statOf(t, filepath.Join(dir, "d")).Mode().Perm() == 0o700, "it belongs to %d", uid)
 }
