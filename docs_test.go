@@ -20,6 +20,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"understudy/internal/check"
 	"understudy/internal/config"
 	"understudy/internal/metrics"
 	"understudy/internal/plugins"
@@ -28,6 +29,8 @@ import (
 	"understudy/tools"
 	"understudy/tools/answer"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 var update = flag.Bool("update", false, "rewrite the generated parts of README.md and of the pages in docs")
 
@@ -203,7 +206,7 @@ func settingTable(t *testing.T) string {
 			group = s.Group
 			rows = append(rows, []string{"**" + group + "**", "", "", ""})
 		}
-		assert(t, s.Key == "" || "--"+s.Key == s.Flag, "the key of %s is %s, and the reference says that they are the same", s.Flag, s.Key)
+		expect(t, s.Key == "" || "--"+s.Key == s.Flag, "the key of %s is %s, and the reference says that they are the same", s.Flag, s.Key)
 		rows = append(rows, []string{code(s.Flag), code(s.Env), code(s.Default), s.Help})
 	}
 	return table([]string{"flag", "environment", "default", ""}, rows)
@@ -414,7 +417,7 @@ func noteNumbers(t *testing.T, all triedClients) map[string]int {
 			numbers[r.step+" "+r.outcome] = len(numbers) + 1
 		}
 	}
-	assert(t, len(numbers) == len(needed), "there are remarks on %v of %v", numbers, needed)
+	expect(t, len(numbers) == len(needed), "there are remarks on %v of %v", numbers, needed)
 	return numbers
 }
 
@@ -455,32 +458,9 @@ func code(text string) string {
 	return "`" + text + "`"
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func readFile(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	must(t, err)
 	return string(text)
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
 }

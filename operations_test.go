@@ -116,7 +116,7 @@ func TestOperationsAreTrue(t *testing.T) {
 	}
 	for _, file := range []string{"nginx.conf", "Caddyfile"} {
 		text := readFile(t, filepath.Join("docs", "operations", file))
-		assert(t, strings.Contains(text, "127.0.0.1:8808") && strings.Count(text, "{") == strings.Count(text, "}"), "%s:\n%s", file, text)
+		expect(t, strings.Contains(text, "127.0.0.1:8808") && strings.Count(text, "{") == strings.Count(text, "}"), "%s:\n%s", file, text)
 	}
 	for _, file := range []string{"README.md", "docs/operations.md", "docs/modes.md", "docs/plugins.md", "docs/reference.md"} {
 		checkFlags(t, file)
@@ -163,7 +163,7 @@ func TestPolicyIsTrue(t *testing.T) {
 			t.Errorf("%v:\n%s", err, text)
 			continue
 		}
-		assert(t, !source.Book().None(), "these are no rules:\n%s", text)
+		expect(t, !source.Book().None(), "these are no rules:\n%s", text)
 	}
 	checkFlags(t, file)
 	checkKeys(t, file)
@@ -174,7 +174,7 @@ func checkKeys(t *testing.T, file string) {
 	t.Helper()
 	text := readFile(t, file)
 	for _, key := range policy.Keys() {
-		assert(t, strings.Contains(text, "`"+key+"`") || strings.Contains(text, "**"+key+"**"), "%s lacks %s", file, key)
+		expect(t, strings.Contains(text, "`"+key+"`") || strings.Contains(text, "**"+key+"**"), "%s lacks %s", file, key)
 	}
 }
 
@@ -208,7 +208,7 @@ func areReady(t *testing.T, dir string, want int) {
 	registry, err := plugins.Open(dir, plugins.Options{})
 	must(t, err)
 	all := registry.Set().Plugins
-	assert(t, len(all) == want, "%d plugins of %d in %s", len(all), want, dir)
+	expect(t, len(all) == want, "%d plugins of %d in %s", len(all), want, dir)
 	for _, p := range all {
 		if p.State != plugins.Ready {
 			t.Errorf("%s is %s: %s", p.Name, p.State, p.Reason())
@@ -225,7 +225,7 @@ func passesItsTest(t *testing.T, dir string, names []string) {
 	c.Plugins.Dir, c.Plugins.Test.Names = dir, names
 	var said strings.Builder
 	err := command.TestPlugins(t.Context(), c, &said)
-	assert(t, err == nil && strings.Count(said.String(), "passed, in ") == len(names), "%v: %v\n%s", names, err, said.String())
+	expect(t, err == nil && strings.Count(said.String(), "passed, in ") == len(names), "%v: %v\n%s", names, err, said.String())
 }
 
 // TestUnit: the systemd unit starts what it says, and systemd understands it.
@@ -257,7 +257,7 @@ func TestUnit(t *testing.T) {
 	must(t, os.WriteFile(unit, []byte(here), 0o600))
 	said, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput()
 	for line := range strings.Lines(string(said)) {
-		assert(t, !strings.Contains(line, filepath.Base(unit)) || strings.Contains(line, "Failed to create"), "systemd: %s", line)
+		expect(t, !strings.Contains(line, filepath.Base(unit)) || strings.Contains(line, "Failed to create"), "systemd: %s", line)
 	}
 	t.Logf("systemd-analyze: %v\n%s", err, said)
 }
@@ -271,7 +271,7 @@ func checkSettings(t *testing.T, env map[string]string) {
 		if !strings.HasPrefix(name, "UNDERSTUDY_") {
 			continue
 		}
-		assert(t, slices.ContainsFunc(settings, func(s config.Setting) bool { return s.Env == name }), "%s is no setting", name)
+		expect(t, slices.ContainsFunc(settings, func(s config.Setting) bool { return s.Env == name }), "%s is no setting", name)
 	}
 }
 
@@ -319,10 +319,10 @@ func dockerfile(t *testing.T) image {
 func TestDockerfile(t *testing.T) {
 	made := dockerfile(t)
 	for _, from := range made.from {
-		assert(t, strings.Contains(from, ":") && !strings.HasSuffix(from, ":latest"), "%s names no version", from)
+		expect(t, strings.Contains(from, ":") && !strings.HasSuffix(from, ":latest"), "%s names no version", from)
 	}
-	assert(t, made.user != "" && made.user != "root" && made.user != "0", "it runs as %q", made.user)
-	assert(t, made.entry == `["/usr/local/bin/understudy"]`, "it starts %s", made.entry)
+	expect(t, made.user != "" && made.user != "root" && made.user != "0", "it runs as %q", made.user)
+	expect(t, made.entry == `["/usr/local/bin/understudy"]`, "it starts %s", made.entry)
 	checkSettings(t, made.env)
 	c, err := parseCommand(made.command, made.env)
 	if err != nil || c.Serve.AuthTokens == "" || c.Serve.AllowUnauthenticatedNetwork || !c.Serve.OverNetwork() {
@@ -402,7 +402,7 @@ func TestContainerRecipe(t *testing.T) {
 		t.Errorf("the server finds %v", err)
 	}
 	install := "install -d -m 0700 -o " + made.user + " -g " + made.user + " " + strings.TrimPrefix(runs[0].mounts["/etc/understudy"], "./") + "\n"
-	assert(t, strings.Contains(strings.Join(blocks(t, "docs/operations.md")["sh-root"], ""), install), "there is no %s", install)
+	expect(t, strings.Contains(strings.Join(blocks(t, "docs/operations.md")["sh-root"], ""), install), "there is no %s", install)
 }
 
 // checkCopy finds what is copied into the image: from a stage before, or among
@@ -411,15 +411,15 @@ func checkCopy(t *testing.T, rest string, stages []string) {
 	t.Helper()
 	fields := strings.Fields(rest)
 	if from, isStage := strings.CutPrefix(fields[0], "--from="); isStage {
-		assert(t, slices.Contains(stages, from), "there is no stage %s before", from)
+		expect(t, slices.Contains(stages, from), "there is no stage %s before", from)
 		return
 	}
 	ignored := readFile(t, ".dockerignore")
 	for _, source := range fields[:len(fields)-1] {
 		_, err := os.Stat(source)
-		assert(t, err == nil, "%v", err)
+		expect(t, err == nil, "%v", err)
 		for line := range strings.Lines(ignored) {
-			assert(t, strings.Trim(strings.TrimSpace(line), "/") != strings.Trim(source, "/"), "%s is in .dockerignore", source)
+			expect(t, strings.Trim(strings.TrimSpace(line), "/") != strings.Trim(source, "/"), "%s is in .dockerignore", source)
 		}
 	}
 }

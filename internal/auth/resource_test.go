@@ -111,7 +111,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	} {
 		principal, refusal := show(t, g, test.token)
 		if test.status == 0 {
-			assert(t, refusal == nil && principal == i.URL+"|alice", "%s: %q, %v", name, principal, refusal)
+			expect(t, refusal == nil && principal == i.URL+"|alice", "%s: %q, %v", name, principal, refusal)
 			continue
 		}
 		if refusal == nil {
@@ -218,7 +218,7 @@ func TestPrincipalOfAnotherClaim(t *testing.T) {
 	i.publish(k)
 	g := &Gate{Resource: i.resource(c, func(o *ResourceOptions) { o.PrincipalClaim = "email" })}
 	principal, _ := show(t, g, k.sign(t, i.claims(c, map[string]any{"email": "a@example.org"})))
-	assert(t, principal == i.URL+"|a@example.org", "%q", principal)
+	expect(t, principal == i.URL+"|a@example.org", "%q", principal)
 	if principal, refusal := show(t, g, k.sign(t, i.claims(c, nil))); refusal == nil {
 		t.Errorf("%q without the claim", principal)
 	}
@@ -238,7 +238,7 @@ func TestKeysAreRotated(t *testing.T) {
 	mustPass(first)
 	mustPass(first)
 	n := i.timesAsked()
-	assert(t, n == 1, "the keys were fetched %d times for two tokens", n)
+	expect(t, n == 1, "the keys were fetched %d times for two tokens", n)
 
 	i.publish(second)
 	if _, refusal := show(t, g, second.sign(t, i.claims(c, nil))); refusal == nil || i.timesAsked() != 1 {
@@ -282,7 +282,7 @@ func TestIssuerThatIsDown(t *testing.T) {
 
 	_, refusal := show(t, g, token)
 	insist(t, refusal != nil && refusal.Status() == http.StatusServiceUnavailable && refusal.Challenge() == "", "%+v", refusal)
-	assert(t, strings.Contains(log.String(), "could not be fetched") && !strings.Contains(log.String(), token), "log: %s", log)
+	expect(t, strings.Contains(log.String(), "could not be fetched") && !strings.Contains(log.String(), token), "log: %s", log)
 	i.change(func() { i.down = false })
 	c.pass(refreshPause)
 	if _, refusal = show(t, g, token); refusal != nil {
@@ -370,7 +370,7 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 	raw = append(raw, json.RawMessage(`{"kty":"new"}`), json.RawMessage(`7`))
 	text, _ := json.Marshal(map[string]any{"keys": raw})
 	keys, err := parseKeys(text)
-	assert(t, err == nil && len(keys) == 1 && keys[0].KeyID == "good", "%v %v", keys, err)
+	expect(t, err == nil && len(keys) == 1 && keys[0].KeyID == "good", "%v %v", keys, err)
 	for _, useless := range []string{"", "{", "{}", `{"keys":[]}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`} {
 		if keys, err := parseKeys([]byte(useless)); err == nil {
 			t.Errorf("%s gave %v", useless, keys)
@@ -422,8 +422,8 @@ func TestMetadata(t *testing.T) {
 	}
 	answer := httptest.NewRecorder()
 	routes[MetadataPath].ServeHTTP(answer, httptest.NewRequest(http.MethodPost, MetadataPath, http.NoBody))
-	assert(t, answer.Code == http.StatusMethodNotAllowed && len(routes) == 3, "%d, %d routes", answer.Code, len(routes))
+	expect(t, answer.Code == http.StatusMethodNotAllowed && len(routes) == 3, "%d, %d routes", answer.Code, len(routes))
 	request := httptest.NewRequest(http.MethodPost, "/message", http.NoBody)
 	got := r.metadataURL(request)
-	assert(t, got == "https://python.example.org/.well-known/oauth-protected-resource/sse", "%v", got)
+	expect(t, got == "https://python.example.org/.well-known/oauth-protected-resource/sse", "%v", got)
 }

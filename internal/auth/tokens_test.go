@@ -100,24 +100,24 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 	insist(t, who(alice) == "alice" && who(bob) == "", "before any change")
 
 	must(t, Add(path, bob))
-	assert(t, who(alice) == "alice" && who(bob) == "bob", "bob was added")
+	expect(t, who(alice) == "alice" && who(bob) == "bob", "bob was added")
 
 	for _, broken := range [][]string{{"alice swordfish"}, {alice.Line, alice.Line}} {
 		write(t, path, broken...)
-		assert(t, who(alice) == "alice" && who(bob) == "bob", "a broken file changed who may come in")
+		expect(t, who(alice) == "alice" && who(bob) == "bob", "a broken file changed who may come in")
 	}
 	must(t, os.Remove(path))
-	assert(t, who(alice) == "alice", "a file that is being replaced locked everybody out")
+	expect(t, who(alice) == "alice", "a file that is being replaced locked everybody out")
 	n := strings.Count(log.String(), "can't be used")
-	assert(t, n >= 3, "%d of 3 faults were logged: %s", n, log)
-	assert(t, !strings.Contains(log.String(), "swordfish"), "what stood in the hash's place was logged")
+	expect(t, n >= 3, "%d of 3 faults were logged: %s", n, log)
+	expect(t, !strings.Contains(log.String(), "swordfish"), "what stood in the hash's place was logged")
 
 	replacement := filepath.Join(t.TempDir(), "new")
 	write(t, replacement, bob.Line)
 	must(t, os.Rename(replacement, path))
-	assert(t, who(alice) == "" && who(bob) == "bob", "alice was removed")
+	expect(t, who(alice) == "" && who(bob) == "bob", "alice was removed")
 	write(t, path, "# nobody")
-	assert(t, who(bob) == "", "everybody was removed")
+	expect(t, who(bob) == "", "everybody was removed")
 }
 
 // TestTokenFileThatIsGone: to take the file away locks everybody out, though not
@@ -153,7 +153,7 @@ func TestTokenFileThatIsGone(t *testing.T) {
 		insist(t, comesIn(), "the file is there again")
 	}
 	n := strings.Count(log.String(), "is gone; nobody")
-	assert(t, n == 2, "logged %d times: %s", n, log)
+	expect(t, n == 2, "logged %d times: %s", n, log)
 	if n := strings.Count(log.String(), "read again"); n != 2 {
 		t.Errorf("read again %d times: %s", n, log)
 	}
@@ -167,7 +167,7 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	stays := func(what string) {
 		t.Helper()
 		for range 3 {
-			assert(t, !comesIn(), "%s lets in whoever was locked out", what)
+			expect(t, !comesIn(), "%s lets in whoever was locked out", what)
 			c.pass(reload.LookEvery)
 		}
 	}
@@ -181,7 +181,7 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	write(t, path, "bob sha256:typo")
 	must(t, os.Chmod(path, 0o604))
 	stays("a file with a mistake in it")
-	assert(t, !strings.Contains(log.String(), "read by everybody"), "a broken file is warned of again and again")
+	expect(t, !strings.Contains(log.String(), "read by everybody"), "a broken file is warned of again and again")
 	write(t, path, bob.Line)
 	stays("another file")
 	if principal, _ := show(t, g, bob.Token); principal != "bob" {
@@ -221,9 +221,9 @@ func TestTokenFilesWithMistakes(t *testing.T) {
 			continue
 		}
 		for _, w := range test.words {
-			assert(t, strings.Contains(err.Error(), w), "%s: %q says nothing of %q", name, err, w)
+			expect(t, strings.Contains(err.Error(), w), "%s: %q says nothing of %q", name, err, w)
 		}
-		assert(t, !strings.Contains(err.Error(), "ust_secret"), "%s: the error has the token", name)
+		expect(t, !strings.Contains(err.Error(), "ust_secret"), "%s: the error has the token", name)
 	}
 	if _, err := OpenTokens(filepath.Join(t.TempDir(), "none"), (&journal{}).logger()); err == nil {
 		t.Error("a missing file was taken")
@@ -249,7 +249,7 @@ func TestTokenFileOfOthers(t *testing.T) {
 		if err != nil {
 			said += err.Error()
 		}
-		assert(t, (err != nil) == want.refused && strings.Contains(said, want.words) && (want.words != "" || said == ""), "mode %#o: %s", mode, said)
+		expect(t, (err != nil) == want.refused && strings.Contains(said, want.words) && (want.words != "" || said == ""), "mode %#o: %s", mode, said)
 	}
 }
 
@@ -259,14 +259,14 @@ func TestMakeAndAdd(t *testing.T) {
 	alice := made(t, "alice", []string{ScopeMCP}, expires)
 	must(t, Add(path, alice))
 	info, err := os.Stat(path)
-	assert(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o600), "%v %v", info, err)
+	expect(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o600), "%v %v", info, err)
 	if err := Add(path, made(t, "alice", nil, time.Time{})); err == nil || !strings.Contains(err.Error(), "nothing was added") {
 		t.Errorf("%v", err)
 	}
 	text, err := os.ReadFile(path)
-	assert(t, err == nil && string(text) == alice.Line+"\n" && !strings.Contains(string(text), alice.Token), "%q %v", text, err)
+	expect(t, err == nil && string(text) == alice.Line+"\n" && !strings.Contains(string(text), alice.Token), "%q %v", text, err)
 	entries, err := parseEntries(text)
-	assert(t, err == nil && len(entries) == 1 && entries[0].expires.Equal(expires) && entries[0].String() == alice.Line, "%v %v", entries, err)
+	expect(t, err == nil && len(entries) == 1 && entries[0].expires.Equal(expires) && entries[0].String() == alice.Line, "%v %v", entries, err)
 	must(t, os.WriteFile(path, []byte("# no end of line"), 0o600))
 	must(t, Add(path, alice))
 	if text, _ := os.ReadFile(path); string(text) != "# no end of line\n"+alice.Line+"\n" {
@@ -277,7 +277,7 @@ func TestMakeAndAdd(t *testing.T) {
 			t.Errorf("%q was taken as a name", name)
 		}
 	}
-	assert(t, len(alice.Token) >= shortestToken, "our own tokens are too short")
+	expect(t, len(alice.Token) >= shortestToken, "our own tokens are too short")
 }
 
 // TestAddAtOnce: two that add at once both have their line, and a name is taken
@@ -301,5 +301,5 @@ func TestAddAtOnce(t *testing.T) {
 		t.Errorf("%d were added, and the file has %d", added.Load(), known.Count())
 	}
 	info, err := os.Stat(filepath.Dir(path))
-	assert(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o700), "%v %v", info, err)
+	expect(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o700), "%v %v", info, err)
 }

@@ -47,14 +47,14 @@ func TestInspector(t *testing.T) {
 				return l.inspect(t, program, arguments...)
 			}
 			tools := inspect("--method", "tools/list", "--strict")
-			assert(t, strings.Contains(tools, `"run_python_code"`), "the tools are %s", tools)
+			expect(t, strings.Contains(tools, `"run_python_code"`), "the tools are %s", tools)
 			inspect("--method", "resources/list")
 			inspect("--method", "resources/templates/list")
 			inspect("--method", "prompts/list")
 			answer := inspect("--method", "tools/call", "--tool-name", "run_python_code",
 				"--tool-args-json", `{"code": "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nprint('here', 'it', 'is')"}`)
 			got := kinds(t, answer)
-			assert(t, slices.Equal(got, []string{"text", "image"}) && strings.Contains(answer, "here it is"), "the answer has %v: %s", got, answer)
+			expect(t, slices.Equal(got, []string{"text", "image"}) && strings.Contains(answer, "here it is"), "the answer has %v: %s", got, answer)
 		})
 	}
 }

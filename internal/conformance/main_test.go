@@ -13,7 +13,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	checks "understudy/internal/check"
 )
+
+var must, expect, insist = checks.Must, checks.Expect, checks.Insist
 
 func TestProgramsEndBeforeGoTestDoes(t *testing.T) {
 	last, limited := t.Deadline()
@@ -128,28 +132,4 @@ func finish(t *testing.T, cmd *exec.Cmd) output {
 	var exit *exec.ExitError
 	insist(t, err == nil || errors.As(err, &exit), "%s: %v\n%s%s", filepath.Base(cmd.Path), err, stdout.String(), stderr.String())
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
-}
-
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
 }

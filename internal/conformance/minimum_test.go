@@ -40,14 +40,14 @@ func (v verdict) atLeast(t *testing.T, name string) {
 		all[name] = v.successes
 		writeJSON(t, minimumFile, all)
 	}
-	assert(t, len(all[name]) != 0, "%s says nothing of %s; run this test with -update", minimumFile, name)
+	expect(t, len(all[name]) != 0, "%s says nothing of %s; run this test with -update", minimumFile, name)
 	for _, scenario := range missed(v.successes, all[name]) {
 		t.Errorf("of %s: %s had %d successes and needs %d", name, scenario, v.successes[scenario], all[name][scenario])
 	}
 	for _, entry := range exceptions(t, name) {
 		scenario, _, _ := strings.Cut(entry, ":")
 		_, ran := v.successes[scenario]
-		assert(t, ran, "%s.yaml lists %s, and there is no scenario %s any more", name, entry, scenario)
+		expect(t, ran, "%s.yaml lists %s, and there is no scenario %s any more", name, entry, scenario)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestMinimum(t *testing.T) {
 		"new":   {{Status: "SUCCESS"}},
 	})
 	got := missed(counts, map[string]int{"whole": 1, "less": 2, "empty": 1, "gone": 0})
-	assert(t, slices.Equal(got, []string{"empty", "gone", "less"}), "%v", got)
+	expect(t, slices.Equal(got, []string{"empty", "gone", "less"}), "%v", got)
 	minimum := map[string]map[string]int{}
 	readJSON(t, minimumFile, &minimum)
 	for _, era := range eras {
@@ -91,7 +91,7 @@ func TestMinimum(t *testing.T) {
 			for _, entry := range exceptions(t, name) {
 				scenario, _, _ := strings.Cut(entry, ":")
 				_, known := minimum[name][scenario]
-				assert(t, known, "%s.yaml lists %s, of which %s has nothing", name, entry, minimumFile)
+				expect(t, known, "%s.yaml lists %s, of which %s has nothing", name, entry, minimumFile)
 			}
 		}
 	}

@@ -15,7 +15,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -144,7 +148,7 @@ func TestTokenIsRequired(t *testing.T) {
 			in := bufio.NewReader(conn)
 			var about About
 			must(t, hear(in, &about))
-			assert(t, refused || about.Refusal == "" && about.Directory == "/project", "%s with the token: %+v", role, about)
+			expect(t, refused || about.Refusal == "" && about.Directory == "/project", "%s with the token: %+v", role, about)
 			if refused {
 				if about != (About{Protocol: protocol, Refusal: about.Refusal}) || !strings.Contains(about.Refusal, "token") {
 					t.Errorf("%s with %q is told %+v", role, said, about)
@@ -166,7 +170,7 @@ func TestTokenIsRequired(t *testing.T) {
 
 // A server without a token lets nobody in.
 func TestEmptyTokenIsNone(t *testing.T) {
-	assert(t, !NewServer(Options{}).knowsToken(Hello{}), "it is taken")
+	expect(t, !NewServer(Options{}).knowsToken(Hello{}), "it is taken")
 }
 
 // A server that holds nothing gives way to a client of another build; one that
@@ -191,7 +195,7 @@ func TestAnotherBuild(t *testing.T) {
 		t.Fatalf("a server that holds nothing stays: %+v", about)
 	}
 	err := <-e.ended
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	e.ended <- nil
 	if _, err := os.Lstat(e.place.socket()); err == nil {
 		t.Error("the socket is left")
@@ -219,7 +223,7 @@ func TestIdleExit(t *testing.T) {
 	_ = conn.Close()
 	<-e.Over()
 	err := <-e.ended
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	e.ended <- nil
 }
 
@@ -234,7 +238,7 @@ func TestPipe(t *testing.T) {
 	if got := out.String(); !strings.HasPrefix(got, "connect:zed:1\n{\"method\"") || !strings.HasSuffix(got, "\nlast") || len(got) < 1<<20 {
 		t.Errorf("%d bytes, %.100q", len(got), got)
 	}
-	assert(t, notes.Len() <= 0, "%v", notes.String())
+	expect(t, notes.Len() <= 0, "%v", notes.String())
 }
 
 // A client learns why there is no server in place of one that gave way.
@@ -243,7 +247,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 	s := Starter{Place: e.place, Launch: []string{"sh", "-c", "echo no luck today >&2; exit 1"}}
 	var out, notes bytes.Buffer
 	err := Pipe(t.Context(), s, Peer{Build: "another"}, strings.NewReader(greeting), &out, &notes)
-	assert(t, err != nil && strings.Contains(err.Error(), "no luck today") && out.Len() <= 0, "%v, %q", err, out.String())
+	expect(t, err != nil && strings.Contains(err.Error(), "no luck today") && out.Len() <= 0, "%v, %q", err, out.String())
 }
 
 func TestProgramName(t *testing.T) {
@@ -253,10 +257,10 @@ func TestProgramName(t *testing.T) {
 		`{"method":"ping"}`: "", `[]`: "", `nonsense`: "",
 	} {
 		got := programName([]byte(line))
-		assert(t, got == want, "%s: %q", line, got)
+		expect(t, got == want, "%s: %q", line, got)
 	}
 	got := plainName(strings.Repeat("Ä b", 50))
-	assert(t, len(got) <= 40 && !strings.ContainsAny(got, "Ä "), "%q", got)
+	expect(t, len(got) <= 40 && !strings.ContainsAny(got, "Ä "), "%q", got)
 }
 
 // The path of a socket is short on every system, that of a data directory is not.
@@ -302,29 +306,5 @@ func TestLogIsBounded(t *testing.T) {
 	}
 	if info, err := file.Stat(); err != nil || info.Size() > maxLog+1<<11 || info.Size() == 0 {
 		t.Errorf("%d bytes, %v", info.Size(), err)
-	}
-}
-
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
 	}
 }

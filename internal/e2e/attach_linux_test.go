@@ -113,7 +113,7 @@ func TestAttachTakesTurns(t *testing.T) {
 	w.until("['agent', 'person']")
 	// The agent's answer is still the agent's.
 	record, _ := manage(t, agent.Client, "wait")
-	assert(t, record["execution"] == 2.0 && record["status"] == "ok", "the agent waits for its run and gets %v", record)
+	expect(t, record["execution"] == 2.0 && record["status"] == "ok", "the agent waits for its run and gets %v", record)
 	must(t, os.Remove(filepath.Join(d.project, "go")))
 	for _, line := range strings.Split(d.untilGo(), "\n") {
 		w.enter(line)
@@ -143,7 +143,7 @@ func TestAttachShowsFigures(t *testing.T) {
 	path := regexp.MustCompile(`(?m)^\[figure 1\] [0-9]+×[0-9]+, (/.*\.png)$`).FindStringSubmatch(said)
 	insist(t, path != nil, "%v", said)
 	_, err := os.Stat(path[1])
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // TestAttachFindsTheInterpreter has several to choose from, and none.
@@ -194,7 +194,7 @@ func TestAttachOverHTTP(t *testing.T) {
 	record, _ := run(t, c, "x = 41")
 	d.says("42\n", "x + 1\n")
 	record, _ = run(t, c, "x", "interpreter_id", record["interpreter_id"])
-	assert(t, strings.Contains(fmt.Sprint(record["stdout"], record["term_out"]), "41"), "%v", record)
+	expect(t, strings.Contains(fmt.Sprint(record["stdout"], record["term_out"]), "41"), "%v", record)
 }
 
 // script has attach read lines that are no person's, and returns what it prints.
@@ -212,7 +212,7 @@ func (d *desk) script(lines string, args ...string) string {
 func (d *desk) says(want, lines string, args ...string) {
 	d.t.Helper()
 	said := d.script(lines, args...)
-	assert(d.t, said == want, "attach %q prints %q, not %q", args, said, want)
+	expect(d.t, said == want, "attach %q prints %q, not %q", args, said, want)
 }
 
 // stdio is an agent with a server of its own.

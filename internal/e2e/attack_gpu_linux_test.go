@@ -109,7 +109,7 @@ func TestCards(t *testing.T) {
 				}
 				want := "nodes" + test.nodes + "\nmemfd " + memfd + "\nnames " + names + "\na terabyte of addresses True\n"
 				diff := cmp.Diff(want, record["stdout"])
-				assert(t, diff == "", "%v", diff)
+				expect(t, diff == "", "%v", diff)
 				if test.given {
 					holdsCard(t, c)
 				}
@@ -133,7 +133,7 @@ func TestDoctorSeesCards(t *testing.T) {
 			cmd := exec.Command("unshare", "--mount", "sh", "-c", withCards, "sh", t.TempDir(), binary, "doctor", "--data-dir", t.TempDir())
 			cmd.Env = append(os.Environ(), "UNDERSTUDY_SANDBOX=standard", "UNDERSTUDY_GPU="+asked, "UNDERSTUDY_PYTHON="+accounts(t)[0].python)
 			out, err := cmd.CombinedOutput() // which fails where there is no such card
-			assert(t, strings.Contains(string(out), want), "%v\n%s", err, out)
+			expect(t, strings.Contains(string(out), want), "%v\n%s", err, out)
 		})
 	}
 }
@@ -149,5 +149,5 @@ func holdsCard(t *testing.T, c *client.Client) {
 	}
 	refused(t, c, "which a copy of it could not; use operation", "manage_interpreters", "operation", "branch")
 	record, _ = run(t, c, "os.close(card)")
-	assert(t, record["recoverable"] == true, "with no card in use: %v", record)
+	expect(t, record["recoverable"] == true, "with no card in use: %v", record)
 }

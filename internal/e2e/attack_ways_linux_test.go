@@ -196,9 +196,9 @@ for name in ("PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "LD_PRELOAD"):
 	const ask = "import builtins, json, ast\nprint(getattr(builtins, 'planted', 'clean'))"
 	manage(t, a.attacker, "restart", "interpreter_id", id)
 	said := a.ok(t, ask, id)
-	assert(t, said == "clean" || strings.Contains(said, "NoNewPrivs:\t1"), "OPEN: a module of the session's ran before its wall stood:\n%s", said)
+	expect(t, said == "clean" || strings.Contains(said, "NoNewPrivs:\t1"), "OPEN: a module of the session's ran before its wall stood:\n%s", said)
 	record, text := run(t, a.victim, ask, "interpreter_id", create(t, a.victim))
-	assert(t, record["stdout"] == "clean\n", "OPEN: code that one session has left ran in another's: %s", text)
+	expect(t, record["stdout"] == "clean\n", "OPEN: code that one session has left ran in another's: %s", text)
 	other, _ := a.another(t)
 	if said := a.ok(t, ask, other); said != "clean" {
 		t.Errorf("OPEN: code that one session has left ran in the next: %s", said)
@@ -211,7 +211,7 @@ for name in ("PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "LD_PRELOAD"):
 func (a *attacked) read(t *testing.T, uri string) string {
 	t.Helper()
 	text, err := readResource(a.attacker, uri)
-	assert(t, !errors.Is(err, context.DeadlineExceeded), "OPEN: reading %s never ends", uri)
+	expect(t, !errors.Is(err, context.DeadlineExceeded), "OPEN: reading %s never ends", uri)
 	return fmt.Sprint(text, err)
 }
 
@@ -251,7 +251,7 @@ for root, _, files in os.walk(".artifacts"):
 		for _, uri := range []string{"understudy://interpreters/" + id + "/files/" + name, "understudy://interpreters/" + id + "/artifacts/" + filepath.Base(name)} {
 			text := a.read(t, uri)
 			for _, secret := range secrets {
-				assert(t, !strings.Contains(text, secret), "OPEN: the server reads %s for a session: %.200s", uri, text)
+				expect(t, !strings.Contains(text, secret), "OPEN: the server reads %s for a session: %.200s", uri, text)
 			}
 		}
 		a.upload(id, name)
@@ -278,7 +278,7 @@ except OSError as error:
 `, id)
 	t.Logf("putting a link in the place of the working directory: %s", said)
 	answer := a.read(t, "understudy://interpreters/"+id+"/files/kept")
-	assert(t, !strings.Contains(answer, secrets[0]), "OPEN: the server follows a link in the place of the working directory: %s", answer)
+	expect(t, !strings.Contains(answer, secrets[0]), "OPEN: the server follows a link in the place of the working directory: %s", answer)
 	a.upload(id, "kept")
 	a.end(t, id)
 	a.unharmed(t, "follows a link in the place of the working directory")
@@ -294,9 +294,9 @@ except OSError as error:
 func (a *attacked) unharmed(t *testing.T, when string) {
 	t.Helper()
 	text, err := os.ReadFile(a.path("outside", "kept"))
-	assert(t, err == nil && string(text) == a.targets["secret"], "OPEN: the server %s outside for a session: %q, %v", when, text, err)
+	expect(t, err == nil && string(text) == a.targets["secret"], "OPEN: the server %s outside for a session: %q, %v", when, text, err)
 	entries, err := os.ReadDir(a.path("outside"))
-	assert(t, err == nil && len(entries) == 1, "OPEN: the server %s outside for a session: there are %v, %v", when, entries, err)
+	expect(t, err == nil && len(entries) == 1, "OPEN: the server %s outside for a session: there are %v, %v", when, entries, err)
 	if info, err := os.Stat(a.path("outside")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("OPEN: the server changed the mode of a directory outside: %v, %v", info, err)
 	}
@@ -316,7 +316,7 @@ func (a *attacked) holdsNothing(t *testing.T, dir string) {
 		}
 		return err
 	})
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // restartThroughLinks has a session put a link in the place of each of its directories
@@ -354,7 +354,7 @@ for place in (".", "/tmp", os.environ["TMPDIR"], p["replaced"], p["outside"]):
         if os.path.exists(os.path.join(place, "kept")):
             print(place, mode)
 `, id)
-			assert(t, said == "", "OPEN: after a restart a session reaches what it has put a link to: %s", said)
+			expect(t, said == "", "OPEN: after a restart a session reaches what it has put a link to: %s", said)
 			a.end(t, id)
 			a.unharmed(t, "opens what is")
 		})

@@ -200,7 +200,7 @@ func manage(t *testing.T, c *client.Client, operation string, more ...any) (reco
 func refused(t *testing.T, c *client.Client, why, tool string, pairs ...any) {
 	t.Helper()
 	a, err := call(c, tool, pairs...)
-	assert(t, errors.Is(err, errRefused) && strings.Contains(a.text, why), "it is not refused because %q: %v\n%s", why, err, a.text)
+	expect(t, errors.Is(err, errRefused) && strings.Contains(a.text, why), "it is not refused because %q: %v\n%s", why, err, a.text)
 }
 
 // create makes an interpreter.

@@ -41,7 +41,7 @@ func (d *desk) tidy() {
 	}
 	d.gone()
 	left, _ := os.ReadDir(filepath.Join(d.data, "run"))
-	assert(d.t, len(left) == 0, "files of a run are left: %v", left)
+	expect(d.t, len(left) == 0, "files of a run are left: %v", left)
 }
 
 // gone waits until there is no process of the test's.
@@ -99,7 +99,7 @@ func (d *desk) value(m *member, code, name string) any {
 func (d *desk) is(m *member, code, name string, want any) {
 	d.t.Helper()
 	got := d.value(m, code, name)
-	assert(d.t, got == want, "after %s %s is %v, not %v", code, name, got, want)
+	expect(d.t, got == want, "after %s %s is %v, not %v", code, name, got, want)
 }
 
 func (d *desk) server() connect.Found {
@@ -117,14 +117,14 @@ func TestVariablesOutliveTheirClient(t *testing.T) {
 	beside := d.enter("editor")
 	d.is(beside, "y = 'x' in globals()", "y", false) // two that run at once share nothing
 	err := first.Close()
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	comesTrue(t, "the server knows that the first is gone", func() bool { return d.server().Clients == 1 })
 	again := d.enter("editor")
 	d.is(again, "x += 1", "x", 42.0)
 	other := d.enter("another program")
 	d.is(other, "y = 'x' in globals()", "y", false)
 	got := d.server()
-	assert(t, got.Clients == 3 && got.Transport == "connect", "%+v", got)
+	expect(t, got.Clients == 3 && got.Transport == "connect", "%+v", got)
 }
 
 func TestClientsShareIfTheUserSaysSo(t *testing.T) {
@@ -162,7 +162,7 @@ func TestClientsThatStartAtOnceHaveOneServer(t *testing.T) {
 	d.project = project
 	members = append(members, d.enter("editor", "--wait", "1s"))
 	n := len(connect.Running(d.data))
-	assert(t, n == 3, "%d servers for two directories and two kinds of settings", n)
+	expect(t, n == 3, "%d servers for two directories and two kinds of settings", n)
 	for _, m := range members {
 		_ = m.Close()
 	}
@@ -190,7 +190,7 @@ func TestKillsInAnyOrder(t *testing.T) {
 			_ = syscall.Kill(d.server().PID, syscall.SIGKILL)
 			var exit *exec.ExitError
 			err := m.link.cmd.Wait()
-			assert(d.t, errors.As(err, &exit) && exit.ExitCode() == 1, "connect ended by %v", err)
+			expect(d.t, errors.As(err, &exit) && exit.ExitCode() == 1, "connect ended by %v", err)
 			if !strings.Contains(m.log.String(), "the server has ended; start the client's server again, which starts a new one") {
 				d.t.Errorf("connect said %q", m.log)
 			}
@@ -241,7 +241,7 @@ func TestIdleServerEnds(t *testing.T) {
 	d.goOn()
 	d.gone()
 	left, err := os.ReadDir(filepath.Join(d.data, "shared"))
-	assert(t, err == nil && len(left) == 1 && left[0].Name() == "lock", "left: %v %v", left, err)
+	expect(t, err == nil && len(left) == 1 && left[0].Name() == "lock", "left: %v %v", left, err)
 }
 
 // What keeps the server from starting is told to the client's user.

@@ -63,7 +63,7 @@ func (h *household) ends(t *testing.T, id, code, status string, more ...any) map
 func (h *household) read(t *testing.T, uri string) string {
 	t.Helper()
 	text, err := readResource(h.client, uri)
-	assert(t, err == nil, "reading %s: %v", uri, err)
+	expect(t, err == nil, "reading %s: %v", uri, err)
 	return text
 }
 
@@ -82,7 +82,7 @@ func seeFigures(t *testing.T, h *household) {
 	insist(t, len(figures) == 2, "%d figures:\n%s", len(figures), text)
 	path := fmt.Sprint(figures[0].(map[string]any)["path"])
 	image, err := os.ReadFile(path)
-	assert(t, err == nil && strings.HasPrefix(string(image), "\x89PNG"), "%s: %v", path, err)
+	expect(t, err == nil && strings.HasPrefix(string(image), "\x89PNG"), "%s: %v", path, err)
 	h.expect(t, id, fmt.Sprintf("print(len(open(%q, 'rb').read()) > 1000)", path), "True")
 }
 
@@ -90,10 +90,10 @@ func keepArtifacts(t *testing.T, h *household) {
 	id := h.create(t)
 	record, text := h.run(t, id, "kept = artifact('one\\ntwo\\n', 'note')\nartifact(bytes(range(256)), 'raw', kind='file')")
 	kept, _ := record["artifacts"].([]any)
-	assert(t, len(kept) == 2, "%s", text)
+	expect(t, len(kept) == 2, "%s", text)
 	at := "understudy://interpreters/" + id + "/artifacts/"
 	got := h.read(t, at+"note.txt")
-	assert(t, got == "one\ntwo\n", "note.txt is %q", got)
+	expect(t, got == "one\ntwo\n", "note.txt is %q", got)
 	if got := h.read(t, at+"raw.bin"); len(got) != 256 {
 		t.Errorf("raw.bin has %d bytes", len(got))
 	}
@@ -111,7 +111,7 @@ func uploadFiles(t *testing.T, h *household) {
 	h.expect(t, id, "open('data/in.csv', 'a').write(' and more'); os.remove('data/bytes.bin'); open('data/out', 'w').write('out'); print()", "9\n3\n")
 	at := "understudy://interpreters/" + id + "/files/data/"
 	got := h.read(t, at+"in.csv") + ", " + h.read(t, at+"out")
-	assert(t, got == "replaced and more, out", "the files are %q", got)
+	expect(t, got == "replaced and more, out", "the files are %q", got)
 }
 
 func readLongOutput(t *testing.T, h *household) {
@@ -120,7 +120,7 @@ func readLongOutput(t *testing.T, h *household) {
 	uri, _ := record["output_uri"].(string)
 	insist(t, uri != "", "it is nowhere to be read:\n%.2000s", text)
 	got := h.read(t, uri+"?from=99999")
-	assert(t, strings.HasPrefix(got, "line 99998\nline 99999\n"), "the end of %s is %.200q", uri, got)
+	expect(t, strings.HasPrefix(got, "line 99998\nline 99999\n"), "the end of %s is %.200q", uri, got)
 }
 
 func crash(t *testing.T, h *household) {
@@ -128,7 +128,7 @@ func crash(t *testing.T, h *household) {
 	h.expect(t, id, "x = 'before'; open('kept', 'w').write(x); print(x)", "6\nbefore")
 	for _, how := range []string{"import os; os.abort()", "import ctypes; ctypes.string_at(0)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"} {
 		record := h.ends(t, id, "x = 'after'; print('last words', flush=True)\n"+how, "crashed")
-		assert(t, record["state_restored"] == true && record["stdout"] == "last words\n", "%s: %v", how, record)
+		expect(t, record["state_restored"] == true && record["stdout"] == "last words\n", "%s: %v", how, record)
 		h.expect(t, id, "print(x, open('kept').read())", "before before")
 		h.expect(t, id, tryFiles, "True")
 	}
@@ -183,7 +183,7 @@ func interrupt(t *testing.T, h *household) {
 	h.expectBegun(t, id)
 	h.manage(t, id, "interrupt")
 	record, text := h.manage(t, id, "wait")
-	assert(t, record["status"] == "interrupted", "%s", text)
+	expect(t, record["status"] == "interrupted", "%s", text)
 	h.expect(t, id, "print(x)", "7")
 }
 
@@ -205,7 +205,7 @@ func useShellLines(t *testing.T, h *household) {
 	h.expect(t, id, "!echo one | tr a-z A-Z > made; cat made", "ONE")
 	h.expect(t, id, "files = !ls\nprint(files)", "['made']")
 	record, text := h.run(t, id, "%pip list --disable-pip-version-check")
-	assert(t, record["status"] == "ok" && strings.Contains(text, "pip "), "%s", text)
+	expect(t, record["status"] == "ok" && strings.Contains(text, "pip "), "%s", text)
 }
 
 func leaveThingsRunning(t *testing.T, h *household) {
@@ -233,5 +233,5 @@ print(os.getcwd())`)
 	h.manage(t, id, "delete")
 	place := strings.TrimSpace(fmt.Sprint(made["stdout"]))
 	_, err := os.Stat(place)
-	assert(t, os.IsNotExist(err), "%s is left: %v", place, err)
+	expect(t, os.IsNotExist(err), "%s is left: %v", place, err)
 }

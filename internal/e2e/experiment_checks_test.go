@@ -20,9 +20,9 @@ func (l *laboratory) isFollowed(t *testing.T, a *scientist) {
 	seen := l.run(t, "watch", "--once", "--no-color")
 	best := a.best()
 	for _, want := range []string{fmt.Sprintf("%d of %d", experimentSteps, experimentSteps), strconv.FormatFloat(*best.metric, 'f', 3, 64), "best", "bug"} {
-		assert(t, strings.Contains(seen, want), "watch shows no %q:\n%s", want, seen)
+		expect(t, strings.Contains(seen, want), "watch shows no %q:\n%s", want, seen)
 	}
-	assert(t, !strings.ContainsRune(seen, '\x1b'), "watch writes escape sequences to a pipe: %q", seen)
+	expect(t, !strings.ContainsRune(seen, '\x1b'), "watch writes escape sequences to a pipe: %q", seen)
 }
 
 // check looks at all that the server has left behind.
@@ -30,7 +30,7 @@ func (l *laboratory) check(t *testing.T, a *scientist) {
 	t.Run("export", func(t *testing.T) { l.isExported(t, a) })
 	t.Run("watch", func(t *testing.T) {
 		seen := l.run(t, "watch", "--once")
-		assert(t, strings.Contains(strings.SplitN(seen, "\n", 2)[0], "ended"), "watch does not say that the server has ended:\n%s", seen)
+		expect(t, strings.Contains(strings.SplitN(seen, "\n", 2)[0], "ended"), "watch does not say that the server has ended:\n%s", seen)
 	})
 	dirs, err := filepath.Glob(filepath.Join(l.experiments, "*"))
 	insist(t, err == nil && len(dirs) == 1, "%d directories of experiments: %v", len(dirs), err)
@@ -52,7 +52,7 @@ func holds(t *testing.T, path string, wants ...string) {
 	t.Helper()
 	text := readFile(t, path)
 	for _, want := range wants {
-		assert(t, strings.Contains(text, want), "%s has no %q:\n%s", filepath.Base(path), want, text)
+		expect(t, strings.Contains(text, want), "%s has no %q:\n%s", filepath.Base(path), want, text)
 	}
 }
 
@@ -104,13 +104,13 @@ func (a *scientist) isIn(t *testing.T, path string) {
 		}
 		for _, figure := range node.Figures {
 			_, err := os.Stat(filepath.Join(filepath.Dir(path), figure))
-			assert(t, err == nil, "%v", err)
+			expect(t, err == nil, "%v", err)
 		}
 		draws := strings.Contains(known.code, "plt.")
-		assert(t, draws == (len(node.Figures) > 0), "trial %d has figures %v", known.number, node.Figures)
+		expect(t, draws == (len(node.Figures) > 0), "trial %d has figures %v", known.number, node.Figures)
 	}
 	best := ids[a.best().number]
-	assert(t, saved.Best != nil && *saved.Best == best, "the best node is %v, not %s", saved.Best, best)
+	expect(t, saved.Best != nil && *saved.Best == best, "the best node is %v, not %s", saved.Best, best)
 }
 
 func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -119,7 +119,7 @@ func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *
 // Nothing that stands in them runs.
 func (a *scientist) isDrawn(t *testing.T, path string) {
 	n := strings.Count(strings.ToLower(readFile(t, path)), "</script")
-	assert(t, n <= 2, "%d ends of scripts in the page", n)
+	expect(t, n <= 2, "%d ends of scripts in the page", n)
 	page := openPage(t, path)
 	for _, known := range []*trial{a.tried[0], a.crash(t), a.best()} {
 		page.click(fmt.Sprintf("#node-%d", known.number))
@@ -132,7 +132,7 @@ func (a *scientist) isDrawn(t *testing.T, path string) {
 			wants = append(wants, strconv.FormatFloat(*known.metric, 'g', -1, 64))
 		}
 		for _, want := range wants {
-			assert(t, strings.Contains(flat(panel), flat(want)), "a click on trial %d shows no %q:\n%s", known.number, want, panel)
+			expect(t, strings.Contains(flat(panel), flat(want)), "a click on trial %d shows no %q:\n%s", known.number, want, panel)
 		}
 	}
 	page.click("#node-1")
@@ -142,7 +142,7 @@ func (a *scientist) isDrawn(t *testing.T, path string) {
 	}
 	page.click("#node-1")
 	title := page.value("document.title")
-	assert(t, title != "owned", "a plan's script, or code's, has run")
+	expect(t, title != "owned", "a plan's script, or code's, has run")
 	if n := page.value(`document.querySelectorAll("#panel script, #panel img:not([src^='data:'])").length`); n != 0.0 {
 		t.Errorf("%v elements of a plan or code are in the page", n)
 	}
@@ -198,7 +198,7 @@ func (a *scientist) isReported(t *testing.T, dir string) {
 	holds(t, path, "Introduction", "Preprocessing", "Modelling Methods", "Results Discussion", "Future Work",
 		strconv.FormatFloat(*a.best().metric, 'f', 3, 64), "read_csv", a.best().plan, "NameError", "tree_plot.html")
 	text := readFile(t, path)
-	assert(t, !strings.Contains(text, "<script>") && !strings.Contains(text, "\n<img"), "a plan's HTML is in the report as it is")
+	expect(t, !strings.Contains(text, "<script>") && !strings.Contains(text, "\n<img"), "a plan's HTML is in the report as it is")
 }
 
 // isExported: the way to the best trial as a notebook has the code that led there,
@@ -214,7 +214,7 @@ func (l *laboratory) isExported(t *testing.T, a *scientist) {
 		fmt.Fprintln(&code, cell.Source)
 	}
 	for _, want := range append(a.wayTo(a.best()), "read_csv") {
-		assert(t, strings.Contains(code.String(), want), "the notebook has no %q:\n%s", want, code.String())
+		expect(t, strings.Contains(code.String(), want), "the notebook has no %q:\n%s", want, code.String())
 	}
 	if python := notebookPython(t); python != "" {
 		if n, want := runsAgain(t, python, workspaceCopy(t), []byte(readFile(t, notebook))), a.best().generation(); n <= want {

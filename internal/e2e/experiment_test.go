@@ -57,7 +57,7 @@ func TestExperiment(t *testing.T) {
 		a.try(a.branch(best.interpreter), best, ideas[0])
 		ideas = ideas[1:]
 	}
-	assert(t, len(ideas) == 0, "%d ideas are left over", len(ideas))
+	expect(t, len(ideas) == 0, "%d ideas are left over", len(ideas))
 	l.isFollowed(t, a)
 	if err := a.client.Close(); err != nil { // it writes what is left to be written
 		t.Errorf("the server ended with %v", err)
@@ -112,7 +112,7 @@ func (a *scientist) readPrompt() {
 	must(a.t, err)
 	words, _ := mcp.AsTextContent(got.Messages[0].Content)
 	for _, want := range []string{"predict who leaves", fmt.Sprint("Trials: ", experimentSteps), "customers.csv", "monthly_fee"} {
-		assert(a.t, strings.Contains(words.Text, want), "the prompt does not tell of %q:\n%s", want, words.Text)
+		expect(a.t, strings.Contains(words.Text, want), "the prompt does not tell of %q:\n%s", want, words.Text)
 	}
 }
 
@@ -181,13 +181,13 @@ func (a *scientist) compare(now *trial, answer trialAnswer, text string) {
 		want.Best = &sessions.BestTrial{Number: best.number, InterpreterID: best.interpreter, Execution: best.execution, Metric: *best.metric}
 	}
 	diff := gocmp.Diff(want, answer.Trial, cmpopts.IgnoreFields(sessions.TrialReport{}, "Why"))
-	assert(a.t, diff == "", "trial %d (-known +told):\n%s", now.number, diff)
+	expect(a.t, diff == "", "trial %d (-known +told):\n%s", now.number, diff)
 	a.t.Log(regexp.MustCompile(`(?m)^\[trial .*`).FindString(text))
 	for _, want := range a.lines(now) {
-		assert(a.t, strings.Contains(text+"\n", want), "trial %d: no %q in\n%s", now.number, want, text)
+		expect(a.t, strings.Contains(text+"\n", want), "trial %d: no %q in\n%s", now.number, want, text)
 	}
 	stop := now.depth() == 3 && now.buggy != ""
-	assert(a.t, stop == (answer.Stop != "") && stop == strings.Contains(text, "[stop] "), "trial %d: told to stop: %t\n%s", now.number, !stop, text)
+	expect(a.t, stop == (answer.Stop != "") && stop == strings.Contains(text, "[stop] "), "trial %d: told to stop: %t\n%s", now.number, !stop, text)
 }
 
 // lines are parts of what the agent reads of a trial.
@@ -291,5 +291,5 @@ func TestExampleData(t *testing.T) {
 	made, err := exec.CommandContext(t.Context(), python(), root+"examples/experiment/make_customers.py").Output()
 	must(t, err)
 	diff := gocmp.Diff(readFile(t, customers), string(made))
-	assert(t, diff == "", "customers.csv is not what make_customers.py writes (-committed +made):\n%s", diff)
+	expect(t, diff == "", "customers.csv is not what make_customers.py writes (-committed +made):\n%s", diff)
 }

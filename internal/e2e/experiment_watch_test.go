@@ -168,7 +168,7 @@ func TestWatchInATerminal(t *testing.T) {
 		t.Errorf("the tree (-want +got):\n%s", diff)
 	}
 	title := w.tmux("display-message", "-p", "#{pane_title}")
-	assert(t, title != "owned", "a plan has changed the terminal's title")
+	expect(t, title != "owned", "a plan has changed the terminal's title")
 
 	w.press("b", "Enter")
 	w.until("Trial #3 (debug)", "● 0.9021  accuracy, higher is better", "rf = RandomForestClassifier()", "fold 1 done")
@@ -208,12 +208,12 @@ func TestWatchInLines(t *testing.T) {
 	a.try("Random forest\x1b[2J", "rf = Forest()", 0)
 	said, err := watch("--once")
 	for _, want := range []string{"alive for ", "2 of 20 trials", "  ● 0.873 (best)  #1 D  Logistic regression\n  └─◍ bug  #2 I  Random forest\n", path} {
-		assert(t, err == nil && strings.Contains(said, want), "--once does not say %q: %v\n%s", want, err, said)
+		expect(t, err == nil && strings.Contains(said, want), "--once does not say %q: %v\n%s", want, err, said)
 	}
 	must(a.t, a.journal.Close(t.Context()))
 	said, err = watch(strings.ToLower(a.journal.RunID()[:9]))
 	for _, want := range []string{" trial #1 (draft) ok in 1.5 s, accuracy 0.873, the best so far: Logistic regression\n", ", bug (", " has ended\n"} {
-		assert(t, err == nil && strings.Contains(said, want), "the lines don't say %q: %v\n%s", want, err, said)
+		expect(t, err == nil && strings.Contains(said, want), "the lines don't say %q: %v\n%s", want, err, said)
 	}
-	assert(t, !strings.ContainsAny(said, "\x1b"), "an escape sequence is in the lines: %q", said)
+	expect(t, !strings.ContainsAny(said, "\x1b"), "an escape sequence is in the lines: %q", said)
 }

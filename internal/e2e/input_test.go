@@ -110,13 +110,13 @@ func (a *asker) answersMany() {
 	const many = 12
 	record, text := a.run(fmt.Sprintf("runs += 1\nprint('sum', sum(int(input()) for _ in range(%d)), runs)", many))
 	if record["status"] == "asking" {
-		assert(a.t, strings.Contains(text, "[asking]") && strings.Contains(text, `"wait"`), "%s\n%v", text, record)
+		expect(a.t, strings.Contains(text, "[asking]") && strings.Contains(text, `"wait"`), "%s\n%v", text, record)
 		record, _ = manage(a.t, a.c, "wait", "interpreter_id", a.id)
 	}
 	stdout, _ := record["stdout"].(string)
-	assert(a.t, strings.HasSuffix(stdout, "sum 24 2\n"), "%v", record)
+	expect(a.t, strings.HasSuffix(stdout, "sum 24 2\n"), "%v", record)
 	n := len(a.p.heard())
-	assert(a.t, n == many, "asked %d times", n)
+	expect(a.t, n == many, "asked %d times", n)
 }
 
 // debugs: a debugger's questions are the user's, too.
@@ -144,7 +144,7 @@ func (a *asker) isRefused() {
 		a.p.will(says(reacts(action, nil)))
 		record, _ := a.run("input('secret? ')")
 		trace, _ := record["traceback"].(string)
-		assert(a.t, record["exc_type"] == "EOFError" && strings.Contains(trace, why), "%v", record)
+		expect(a.t, record["exc_type"] == "EOFError" && strings.Contains(trace, why), "%v", record)
 	}
 }
 
@@ -156,7 +156,7 @@ func (a *asker) hasALongPrompt() {
 		a.t.Errorf("asked %d times, with %d bytes", len(heard), len(strings.Join(heard, "")))
 	}
 	stdout, _ := record["stdout"].(string)
-	assert(a.t, strings.HasSuffix(stdout, "yyy\n''\n"), "%.100q", stdout)
+	expect(a.t, strings.HasSuffix(stdout, "yyy\n''\n"), "%.100q", stdout)
 }
 
 func (a *asker) isInterrupted() {
@@ -179,7 +179,7 @@ func (a *asker) crashes() {
 	a.p.will(func(string) *mcp.ElicitationResult {
 		defer close(heard)
 		_, err := call(a.c, "manage_interpreters", "operation", "upload", "interpreter_id", a.id, "path", "heard", "content", "")
-		assert(a.t, err == nil, "%v", err)
+		expect(a.t, err == nil, "%v", err)
 		a.awaitIdle()
 		return accepts("too late")
 	})
@@ -218,7 +218,7 @@ func TestInputOfClientsThatCannotAsk(t *testing.T) {
 			t.Errorf("%s: %v", w.name, record)
 		}
 		record, _ = manage(t, c, "answer", "text", "ada", "interpreter_id", record["interpreter_id"])
-		assert(t, record["stdout"] == "ada\nhi ada\n" && record["status"] == "ok", "%s: %v", w.name, record)
+		expect(t, record["stdout"] == "ada\nhi ada\n" && record["status"] == "ok", "%s: %v", w.name, record)
 	}
 }
 

@@ -133,10 +133,10 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 		{stranger, "1", "authorization required"},
 	} {
 		text := py(test.token, test.code)
-		assert(t, strings.Contains(text, test.want), "%s: %s", test.code, text)
+		expect(t, strings.Contains(text, test.want), "%s: %s", test.code, text)
 	}
 	text := s.py(carol, "x")
-	assert(t, strings.Contains(text, "NameError"), "%v", text)
+	expect(t, strings.Contains(text, "NameError"), "%v", text)
 
 	_, _, counted := s.get(t, "/metrics", scraper)
 	for _, line := range []string{
@@ -145,7 +145,7 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 		`understudy_calls_total{operation="run",outcome="error",tool="run_python_code"} 1`,
 		`understudy_http_requests_total{method="GET",route="/mcp",status="401"}`,
 	} {
-		assert(t, strings.Contains(counted, "\n"+line), "no %s among\n%s", line, counted)
+		expect(t, strings.Contains(counted, "\n"+line), "no %s among\n%s", line, counted)
 	}
 
 	bob = newToken(t, "bob", "--add-to", file)
@@ -159,9 +159,9 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 	must(t, s.stop())
 	log := s.log.String()
 	for _, secret := range []string{alice, scraper, carol, bob, stranger, "of alice"} {
-		assert(t, !strings.Contains(log, secret), "%.20s… is in the log:\n%s", secret, log)
+		expect(t, !strings.Contains(log, secret), "%.20s… is in the log:\n%s", secret, log)
 	}
-	assert(t, strings.Contains(log, "client=alice tool=run_python_code operation=run interpreter_id="), "alice's call is not in the log:\n%s", log)
+	expect(t, strings.Contains(log, "client=alice tool=run_python_code operation=run interpreter_id="), "alice's call is not in the log:\n%s", log)
 }
 
 // removeLine takes the lines that begin so out of a file, as an editor does.

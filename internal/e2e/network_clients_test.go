@@ -28,7 +28,7 @@ func TestManyClientsNeverMix(t *testing.T) {
 			c := w.connect(t, s)
 			all.Go(func() {
 				err := converse(w, c, fmt.Sprint(w.name, " ", i))
-				assert(t, err == nil, "%s, client %d: %v", w.name, i, err)
+				expect(t, err == nil, "%s, client %d: %v", w.name, i, err)
 			})
 		}
 	}
@@ -100,7 +100,7 @@ func TestComingBack(t *testing.T) {
 	})
 	writeFile(t, filepath.Join(workdir, "go"), "")
 	record, text := manage(t, second, "wait", "interpreter_id", id)
-	assert(t, record["status"] == "ok" && record["execution"] == 2.0, "%s", text)
+	expect(t, record["status"] == "ok" && record["execution"] == 2.0, "%s", text)
 	third := legacy.connect(t, s)
 	for _, c := range []*client.Client{third, second} {
 		if record, _ = run(t, c, "print(x)", "interpreter_id", id); record["stdout"] != "42\n" {
@@ -194,8 +194,8 @@ func TestAnMCPSessionForEachCall(t *testing.T) {
 	run(t, first, "x += 1")
 	for range 11 {
 		_, text := run(t, ways[1].connect(t, s), "x")
-		assert(t, strings.Contains(text, "x is defined in interpreter "), "%v", text)
+		expect(t, strings.Contains(text, "x is defined in interpreter "), "%v", text)
 	}
 	record, text := run(t, first, "print(x, 'is kept')")
-	assert(t, record["stdout"] == "42 is kept\n", "%v", text)
+	expect(t, record["stdout"] == "42 is kept\n", "%v", text)
 }

@@ -14,7 +14,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // command is understudy with arguments, a data directory and a working directory of its own.
 // It ends before go test would be over, which would leave it behind.
@@ -186,14 +190,6 @@ func comesTrue(t *testing.T, what string, holds func() bool) {
 	})
 }
 
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // finish runs a command that is to end soon, and returns all that it says.
 func finish(cmd *exec.Cmd) (said string, err error) {
 	var all serverLog
@@ -211,21 +207,5 @@ func finish(cmd *exec.Cmd) (said string, err error) {
 func fails(t *testing.T, cmd *exec.Cmd, why string) {
 	t.Helper()
 	said, err := finish(cmd)
-	assert(t, err != nil && strings.Contains(said, why), "%q does not fail because of %q: %v\n%s", cmd.Args, why, err, said)
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
+	expect(t, err != nil && strings.Contains(said, why), "%q does not fail because of %q: %v\n%s", cmd.Args, why, err, said)
 }

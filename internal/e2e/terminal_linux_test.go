@@ -51,7 +51,7 @@ asked = subprocess.run(["sh", "-c", "read password </dev/tty"], capture_output=T
 seen = [here, asked != 0]
 `, "result_var_name", "seen", "timeout", 20)
 			got := fmt.Sprint(record["result"])
-			assert(t, got == "[ENXIO true]", "%v: %s", got, text)
+			expect(t, got == "[ENXIO true]", "%v: %s", got, text)
 		})
 	}
 }

@@ -163,7 +163,7 @@ func (w *wire) call(tool string, arguments map[string]any) string {
 func (w *wire) has(answer string, want ...string) {
 	w.t.Helper()
 	for _, each := range want {
-		assert(w.t, strings.Contains(answer, each), "%q is not in %.600s", each, answer)
+		expect(w.t, strings.Contains(answer, each), "%q is not in %.600s", each, answer)
 	}
 }
 
@@ -171,9 +171,9 @@ func (w *wire) has(answer string, want ...string) {
 func (w *wire) ends() {
 	w.t.Helper()
 	err := w.cmd.Wait()
-	assert(w.t, err == nil, "the server ended with %v", err)
+	expect(w.t, err == nil, "the server ended with %v", err)
 	left := marked(w.mark)
-	assert(w.t, len(left) == 0, "processes are left: %v", left)
+	expect(w.t, len(left) == 0, "processes are left: %v", left)
 }
 
 // TestClientThatClosesTheLogToo: what the server would still say of its end meets a
@@ -198,7 +198,7 @@ func TestClientThatClosesTheLogToo(t *testing.T) {
 	_ = w.in.Close()
 	w.ends()
 	left, _ := filepath.Glob(filepath.Join(data, "run", "*"))
-	assert(t, len(left) == 0, "files are left: %v", left)
+	expect(t, len(left) == 0, "files are left: %v", left)
 }
 
 func TestStdoutIsTheProtocolsAlone(t *testing.T) {
@@ -212,7 +212,7 @@ func TestStdoutIsTheProtocolsAlone(t *testing.T) {
 		"import os; os.close(1); os.close(2); os.dup2(os.open('/dev/null', os.O_RDWR), 1)",
 	} {
 		text := w.py(code)
-		assert(t, !strings.Contains(text, `"isError":true`), "%s: %s", code, text)
+		expect(t, !strings.Contains(text, `"isError":true`), "%s: %s", code, text)
 	}
 	// The child goes before: its lines may come between two words of one print.
 	w.has(w.py("p.wait(); print('still', 'here')"), "still here")
@@ -300,7 +300,7 @@ func TestFloodsFitALine(t *testing.T) {
 	w.initialize("wire")
 	// The whole line counts where a client hangs up.
 	size := len(w.py(`print("\x01" * 1_800_000)`))
-	assert(t, size <= answers.MessageLimit-1000 && size >= 1_000_000, "an answer of %d bytes", size)
+	expect(t, size <= answers.MessageLimit-1000 && size >= 1_000_000, "an answer of %d bytes", size)
 	w.has(w.py("print('still', 'here')"), "still here")
 }
 
@@ -319,6 +319,6 @@ func TestClientsGetWhatSuitsThem(t *testing.T) {
 			t.Errorf("%s: %d characters, ending %q", client, len(text), text[max(0, len(text)-300):])
 		}
 		got := result.StructuredContent != nil
-		assert(t, got == (client == "somebody"), "%s: structuredContent present: %v", client, got)
+		expect(t, got == (client == "somebody"), "%s: structuredContent present: %v", client, got)
 	}
 }

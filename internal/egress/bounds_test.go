@@ -57,7 +57,7 @@ func ended(t *testing.T, conn net.Conn) {
 	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	n, err := io.Copy(io.Discard, conn)
 	timeout, ok := err.(net.Error)
-	assert(t, n <= 0 && (!ok || !timeout.Timeout()), "%d bytes, %v", n, err)
+	expect(t, n <= 0 && (!ok || !timeout.Timeout()), "%d bytes, %v", n, err)
 }
 
 // TestConnectionsAreBounded, those of one session and those of all.
@@ -72,10 +72,10 @@ func TestConnectionsAreBounded(t *testing.T) {
 			one, two := w.tunnel(t, "example.com:7"), w.tunnel(t, "example.com:7")
 			// It is turned away before it has said a word.
 			answer, err := io.ReadAll(w.connect(t, ""))
-			assert(t, err == nil && strings.HasPrefix(string(answer), "HTTP/1.1 503 understudy: too many connections at once"), "%q, %v", answer, err)
+			expect(t, err == nil && strings.HasPrefix(string(answer), "HTTP/1.1 503 understudy: too many connections at once"), "%q, %v", answer, err)
 			for _, still := range []net.Conn{one, two} {
 				err := goes(still)
-				assert(t, err == nil, "%v", err)
+				expect(t, err == nil, "%v", err)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestEachSessionHasPlacesOfItsOwn(t *testing.T) {
 	}
 	w.addr = w.serve(t).Addr().String()
 	err := goes(w.tunnel(t, "example.com:7"))
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // TestAPlaceIsWaitedFor: who has more connections than there are places gets one
@@ -137,9 +137,9 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	defer in.Close()
 	go func() { _, _ = other.Write([]byte("x")) }()
 	_, err := in.Read(make([]byte, 1))
-	assert(t, err == nil && in.timer.Stop(), "the timer does not run, %v", err)
+	expect(t, err == nil && in.timer.Stop(), "the timer does not run, %v", err)
 	in.moved(1) // a timer that has stopped stays so
-	assert(t, !in.timer.Stop(), "it runs again")
+	expect(t, !in.timer.Stop(), "it runs again")
 	in.timer.Reset(0)
 	ended(t, other)
 }
@@ -158,7 +158,7 @@ func TestTheListenerEndsItsConnections(t *testing.T) {
 	ended(t, tunnel)
 	ended(t, silent)
 	err := goes(staying)
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // TestRelease ends what has the name, and nothing else.
@@ -171,7 +171,7 @@ func TestRelease(t *testing.T) {
 	w.proxy.Release("ann")
 	ended(t, ann)
 	err := goes(bob)
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	if conn, err := net.Dial("tcp", w.addr); err == nil {
 		_, err = conn.Read(make([]byte, 1)) // it may have been in the queue
 		if conn.Close(); err == nil {
@@ -189,7 +189,7 @@ func TestNobodyIsServedAfterRelease(t *testing.T) {
 	s.endLife()
 	(&world{addr: l.Addr().String()}).connect(t, "")
 	got, err := s.Accept()
-	assert(t, errors.Is(err, net.ErrClosed), "%v, %v", got, err)
+	expect(t, errors.Is(err, net.ErrClosed), "%v, %v", got, err)
 }
 
 func TestClose(t *testing.T) {
@@ -219,5 +219,5 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	}
 	log := w.logged()
 	n := strings.Count(log, "host=evil.net:80 ")
-	assert(t, n == 1 && strings.Count(log, "\n") == loggedHosts && strings.Contains(log, "session=ann"), "logged %d times:\n%.500s", n, log)
+	expect(t, n == 1 && strings.Count(log, "\n") == loggedHosts && strings.Contains(log, "session=ann"), "logged %d times:\n%.500s", n, log)
 }

@@ -76,9 +76,9 @@ func TestWhatANameLeadsTo(t *testing.T) {
 				places = append(places, place.String())
 			}
 			got := strings.Join(places, " ")
-			assert(t, got == test.dialed && (response.StatusCode == http.StatusOK) == (test.dialed != ""), "dialed %q, %s", got, response.Status)
-			assert(t, strings.Contains(string(body), test.because), "%q", body)
-			assert(t, len(asked) <= 1, "resolved: %q", asked)
+			expect(t, got == test.dialed && (response.StatusCode == http.StatusOK) == (test.dialed != ""), "dialed %q, %s", got, response.Status)
+			expect(t, strings.Contains(string(body), test.because), "%q", body)
+			expect(t, len(asked) <= 1, "resolved: %q", asked)
 		})
 	}
 }
@@ -86,7 +86,7 @@ func TestWhatANameLeadsTo(t *testing.T) {
 // TestTheMachineKnowsItself, as the system has it.
 func TestTheMachineKnowsItself(t *testing.T) {
 	all, err := machineAddresses()
-	assert(t, err == nil && slices.Contains(all, netip.MustParseAddr("127.0.0.1")), "%v, %v", all, err)
+	expect(t, err == nil && slices.Contains(all, netip.MustParseAddr("127.0.0.1")), "%v, %v", all, err)
 }
 
 // TestWithoutLookup: the system's resolver and dialer, and a connection for each
@@ -127,5 +127,5 @@ func TestWithoutLookup(t *testing.T) {
 		w.addr = w.serve(t).Addr().String()
 		each = append(each, kept(w))
 	}
-	assert(t, each[0] != each[1], "two sessions share a connection")
+	expect(t, each[0] != each[1], "two sessions share a connection")
 }

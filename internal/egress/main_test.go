@@ -14,7 +14,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // TestMain lets net/http be where it has refused a head: its goroutine sleeps half a
 // second before it closes that connection, whatever becomes of the server.
@@ -149,28 +153,4 @@ func (w *world) client(t *testing.T) *http.Client {
 	transport := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: w.addr})}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-}
-
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
 }

@@ -81,16 +81,16 @@ func TestWhatConcernsTheProxyStaysThere(t *testing.T) {
 	r := <-heads
 	for _, name := range []string{"Proxy-Authorization", "Proxy-Connection", "X-Hop", "Te", "Upgrade", "Keep-Alive", "Via", "X-Forwarded-For"} {
 		value, ok := r.Header[name]
-		assert(t, !ok, "%s: %q", name, value)
+		expect(t, !ok, "%s: %q", name, value)
 	}
 	if r.Host != "pypi.org" || r.Header.Get("X-End") != "1" || r.Header.Get("Cookie") != "a=b" || r.Header.Get("Accept-Encoding") != "gzip" {
 		t.Errorf("%s, %v", r.Host, r.Header)
 	}
 	for _, name := range []string{"X-Private", "Keep-Alive", "Proxy-Authenticate"} {
 		value, ok := got.header[name]
-		assert(t, !ok, "%s: %q", name, value)
+		expect(t, !ok, "%s: %q", name, value)
 	}
-	assert(t, got.body == packed.String() && got.header.Get("Content-Encoding") == "gzip", "%q, %v", got.body, got.header)
+	expect(t, got.body == packed.String() && got.header.Get("Content-Encoding") == "gzip", "%q, %v", got.body, got.header)
 }
 
 func TestWebSocket(t *testing.T) {
@@ -138,12 +138,12 @@ func TestPlainRefusals(t *testing.T) {
 		"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n":                        "403 understudy: no connection to 127.0.0.1:80: the server's --allow-net does not list this host",
 	} {
 		got := w.say(t, request)
-		assert(t, got.status == want, "%.80q: %q", request, got.status)
+		expect(t, got.status == want, "%.80q: %q", request, got.status)
 		// The body has the sentence, too, where the reason can't.
 		if got.code == http.StatusForbidden && (!strings.Contains(got.body, "understudy: no connection to ") || !strings.Contains(got.body, "--allow-net")) {
 			t.Errorf("%.80q: %q", request, got.body)
 		}
 	}
 	asked, _ := w.seen()
-	assert(t, !strings.Contains(strings.Join(asked, " "), "evil"), "resolved: %q", asked)
+	expect(t, !strings.Contains(strings.Join(asked, " "), "evil"), "resolved: %q", asked)
 }

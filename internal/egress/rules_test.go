@@ -37,7 +37,7 @@ func TestWhatIsAllowed(t *testing.T) {
 		if err == nil {
 			_, err = all.allow(target)
 		}
-		assert(t, (err == nil) == want, "%q: %v", text, err)
+		expect(t, (err == nil) == want, "%q: %v", text, err)
 	}
 }
 
@@ -48,7 +48,7 @@ func TestRefusalsSayWhy(t *testing.T) {
 		must(t, err)
 		_, err = all.allow(target)
 		var no *refusal
-		assert(t, errors.As(err, &no) && strings.Contains(no.text, words) && strings.Contains(no.text, text) && no.host == text, "%+v", no)
+		expect(t, errors.As(err, &no) && strings.Contains(no.text, words) && strings.Contains(no.text, text) && no.host == text, "%+v", no)
 	}
 }
 
@@ -68,11 +68,11 @@ func TestAddressesThatAreNotPublic(t *testing.T) {
 		"::1", "::", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::7f00:1", "fe80::1", "fec0::1", "fd00:ec2::254", "fc00::1", "ff02::1",
 		"64:ff9b::a00:1", "64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::", "2001::1", "2001:db8::1", "3fff::1", "100::1",
 	} {
-		assert(t, kind(netip.MustParseAddr(text)) != "", "%s is taken for public", text)
+		expect(t, kind(netip.MustParseAddr(text)) != "", "%s is taken for public", text)
 	}
 	for _, text := range []string{"93.184.216.34", "151.101.0.223", "172.32.0.1", "100.128.0.1", "2606:4700::1", "2a04:4e42::223", "64:ff9b::5db8:d822", "::ffff:93.184.216.34"} {
 		what := kind(netip.MustParseAddr(text))
-		assert(t, what == "", "%s is %s", text, what)
+		expect(t, what == "", "%s is %s", text, what)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestBypass(t *testing.T) {
 		"localhost,127.0.0.1":     {"[::1]:8080"},
 	} {
 		got := Bypass(hosts)
-		assert(t, got == want, "%q: %q, not %q", hosts, got, want)
+		expect(t, got == want, "%q: %q, not %q", hosts, got, want)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestBypass(t *testing.T) {
 func TestALongHostTakesNoTime(t *testing.T) {
 	for _, text := range []string{strings.Repeat("ü", 1<<20) + ":443", strings.Repeat("a.", 1<<20) + ":443"} {
 		_, err := parseTarget(text, 0)
-		assert(t, err != nil && strings.Contains(err.Error(), "253"), "%v", err)
+		expect(t, err != nil && strings.Contains(err.Error(), "253"), "%v", err)
 	}
 }
 

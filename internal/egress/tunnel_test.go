@@ -55,7 +55,7 @@ func TestHTTPS(t *testing.T) {
 		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		assert(t, err == nil && string(body) == "you asked EXAMPLE.com", "%q, %v", body, err)
+		expect(t, err == nil && string(body) == "you asked EXAMPLE.com", "%q, %v", body, err)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestTheTunnelMustBeForItsHost(t *testing.T) {
 	for _, name := range []string{"evil.net", "www.example.com", ""} {
 		client := tls.Client(w.tunnel(t, "example.com:443"), &tls.Config{ServerName: name, InsecureSkipVerify: true})
 		err := client.Handshake()
-		assert(t, err != nil && strings.Contains(err.Error(), "unrecognized name"), "%q: %v", name, err)
+		expect(t, err != nil && strings.Contains(err.Error(), "unrecognized name"), "%q: %v", name, err)
 	}
 	conn := w.tunnel(t, "example.com:443")
 	_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.6\r\n")
@@ -74,7 +74,7 @@ func TestTheTunnelMustBeForItsHost(t *testing.T) {
 		t.Errorf("%q", answer)
 	}
 	log := w.logged()
-	assert(t, strings.Count(log, "msg=\"egress: refused\" session=ann host=example.com:443") == 1 && strings.Contains(log, "evil.net"), "%v", log)
+	expect(t, strings.Count(log, "msg=\"egress: refused\" session=ann host=example.com:443") == 1 && strings.Contains(log, "evil.net"), "%v", log)
 }
 
 // TestANamedPortCarriesAnything, and the tunnel is passed on half-closed.
@@ -118,7 +118,7 @@ func TestALongHello(t *testing.T) {
 	}
 	client := tls.Client(&dribble{w.tunnel(t, "example.com:443")}, &tls.Config{ServerName: "example.com", RootCAs: pool, NextProtos: protocols})
 	err := client.Handshake()
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // dribble writes a little at a time.

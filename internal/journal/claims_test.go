@@ -31,7 +31,7 @@ func TestAnExecutionsFilesAreOpenedByItsSession(t *testing.T) {
 	}
 	_, err := j.Record(t.Context(), entry)
 	var incomplete *sessions.Incomplete
-	assert(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "figure 2: it is not in the working directory; and 1 more"), "%v", err)
+	expect(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "figure 2: it is not in the working directory; and 1 more"), "%v", err)
 	kept := filesOf(j.path)
 	found := map[string]string{}
 	err = filepath.WalkDir(kept, func(path string, entry os.DirEntry, err error) error {
@@ -41,5 +41,5 @@ func TestAnExecutionsFilesAreOpenedByItsSession(t *testing.T) {
 		}
 		return err
 	})
-	assert(t, err == nil && len(found) == 1 && found["a-1-figure-1.png"] == "plot", "%v %v", found, err)
+	expect(t, err == nil && len(found) == 1 && found["a-1-figure-1.png"] == "plot", "%v %v", found, err)
 }

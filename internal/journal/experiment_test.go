@@ -54,7 +54,7 @@ func TestStages(t *testing.T) {
 		{c.try(0.6, true, fine), "5 improve parent=4 depth=0 best=4"},
 	} {
 		got := word(step.report)
-		assert(t, got == step.want, "got  %s\nwant %s", got, step.want)
+		expect(t, got == step.want, "got  %s\nwant %s", got, step.want)
 	}
 	c.run("import more", fine)
 	d := c.branch("d")
@@ -65,7 +65,7 @@ func TestStages(t *testing.T) {
 	trials, err := r.Executions(t.Context(), Query{Experiment: j.RunID()})
 	insist(t, err == nil && len(trials) == 6, "%d trials, %v", len(trials), err)
 	best := Best(trials)
-	assert(t, best.Trial.Number == 6, "readers find another best trial: %+v", best.Trial)
+	expect(t, best.Trial.Number == 6, "readers find another best trial: %+v", best.Trial)
 	line, err := r.Line(t.Context(), trials[5].ID)
 	var codes []string
 	for _, e := range line {
@@ -163,10 +163,10 @@ func TestAnotherMetricIsAnotherExperiment(t *testing.T) {
 		{rmse, "rmse", false, "4 improve parent=1 depth=0 best=1"},
 	} {
 		got := try(step.a, step.name, step.maximize)
-		assert(t, strings.HasPrefix(got, step.want), "%s: got %s, want %s", step.name, got, step.want)
+		expect(t, strings.HasPrefix(got, step.want), "%s: got %s, want %s", step.name, got, step.want)
 	}
 	names, err := open(t, j.Path()).Experiments(t.Context(), j.RunID())
-	assert(t, err == nil && len(names) == 2, "%v, %v", names, err)
+	expect(t, err == nil && len(names) == 2, "%v, %v", names, err)
 }
 
 // TestGone: the best trial is said to be gone once its interpreter is in another state.
@@ -174,14 +174,14 @@ func TestGone(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a, b := newAgent(t, j, "a", "c"), newAgent(t, j, "b", "c")
 	gone := func(metric float64, of *agent) bool { return of.try(metric, true, fine).Best.Gone }
-	assert(t, !gone(0.9, a) && !gone(0.5, b), "it is there")
+	expect(t, !gone(0.9, a) && !gone(0.5, b), "it is there")
 	best := a.present
-	assert(t, gone(0.4, a) && gone(0.4, b), "its interpreter has gone on")
+	expect(t, gone(0.4, a) && gone(0.4, b), "its interpreter has gone on")
 	a.present = best
 	a.stand()
-	assert(t, !gone(0.4, b), "it is there again, after an undo")
+	expect(t, !gone(0.4, b), "it is there again, after an undo")
 	must(t, j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Client: "c", Ended: time.Now(), Present: best}))
-	assert(t, gone(0.4, b), "its interpreter has ended")
+	expect(t, gone(0.4, b), "its interpreter has ended")
 }
 
 func TestMixedDirectionsAreRefused(t *testing.T) {
@@ -199,14 +199,14 @@ func TestMixedDirectionsAreRefused(t *testing.T) {
 	err := refusal(b.next("score", less("score")))
 	insist(t, sessions.CodeOf(err) == sessions.CodeInvalid, "got %v", err)
 	for _, part := range []string{"maximize is false for score", "trial 2", "maximize true for score", "Nothing ran"} {
-		assert(t, strings.Contains(err.Error(), part), "%q is not in %v", part, err)
+		expect(t, strings.Contains(err.Error(), part), "%q is not in %v", part, err)
 	}
 	if err := refusal(b.next("no metric", less(""))); err != nil {
 		t.Errorf("without a metric there is no direction: %v", err)
 	}
 	b.stand()
 	got, want := word(b.try(0.6, true, fine)), "3 draft parent=0 depth=0 best=3"
-	assert(t, got == want, "a refused trial, or one that did not run, took a number: %s, want %s", got, want)
+	expect(t, got == want, "a refused trial, or one that did not run, took a number: %s, want %s", got, want)
 }
 
 // A trial whose beginning could not be stored is recorded all the same, and not compared.
@@ -218,7 +218,7 @@ func TestUncheckedDirection(t *testing.T) {
 	e := b.done(b.next("x", &sessions.Trial{MetricVarName: "score"}), fine)
 	e.Metric = &sessions.Metric{Value: &value}
 	report, err := j.Record(t.Context(), e)
-	assert(t, err == nil && report.Buggy && report.Metric == nil && report.Best.Number == 1, "%+v, %v", report, err)
+	expect(t, err == nil && report.Buggy && report.Metric == nil && report.Best.Number == 1, "%+v, %v", report, err)
 }
 
 // Of trials that begin at once, one direction wins.
@@ -237,7 +237,7 @@ func TestParallelDirections(t *testing.T) {
 	}
 	all.Wait()
 	less, more := begun[0].Load(), begun[1].Load()
-	assert(t, min(less, more) == 0 && max(less, more) == 10, "%d want less, %d more", less, more)
+	expect(t, min(less, more) == 0 && max(less, more) == 10, "%d want less, %d more", less, more)
 }
 
 // What began and is not heard of any more does not run for ever.
@@ -254,7 +254,7 @@ func TestForgottenExecutions(t *testing.T) {
 		got = append(got, e.Code+" "+string(e.Status))
 	}
 	want := []string{"slow lost", "next ok"}
-	assert(t, err == nil && slices.Equal(got, want), "got %q, %v; want %q", got, err, want)
+	expect(t, err == nil && slices.Equal(got, want), "got %q, %v; want %q", got, err, want)
 }
 
 // What an experiment is about, and what a trial was led by, are kept; secrets are not.
@@ -266,7 +266,7 @@ func TestTaskAndAnalysisAreKept(t *testing.T) {
 	a.begin("x", &sessions.Trial{Plan: "p", Analysis: "sk-12345 was slow"})
 	r := open(t, j.Path())
 	got, err := r.Run(t.Context(), "")
-	assert(t, err == nil && got.Task == run.Task && got.Name == run.Name && got.Search == run.Search, "%+v, %v", got, err)
+	expect(t, err == nil && got.Task == run.Task && got.Name == run.Name && got.Search == run.Search, "%+v, %v", got, err)
 	trials, err := r.Executions(t.Context(), Query{Trials: true})
-	assert(t, err == nil && len(trials) == 1 && trials[0].Trial.Analysis == "[session variable] was slow", "%+v, %v", trials, err)
+	expect(t, err == nil && len(trials) == 1 && trials[0].Trial.Analysis == "[session variable] was slow", "%+v, %v", trials, err)
 }

@@ -45,9 +45,9 @@ func TestLongOutputIsKept(t *testing.T) {
 		d := only(t, file)
 		got, err := os.ReadFile(d.Stdout.Path)
 		want := strings.ReplaceAll(text, secret, masked)
-		assert(t, err == nil && string(got) == want, "%s: %d bytes of %d, %v", what, len(got), len(want), err)
+		expect(t, err == nil && string(got) == want, "%s: %d bytes of %d, %v", what, len(got), len(want), err)
 		parts, _ := filepath.Glob(filepath.Join(filesOf(file), "*", "*.part"))
-		assert(t, len(parts) == 0, "%s: left %v", what, parts)
+		expect(t, len(parts) == 0, "%s: left %v", what, parts)
 	}
 }
 
@@ -61,7 +61,7 @@ func TestOutputThatWasToBeKept(t *testing.T) {
 		`{"Text": "li…ne", "Path": "`+filepath.ToSlash(name)+`", "Size": 100, "Lost": 0, "Pending": true}`)
 	must(t, err)
 	o := only(t, file).Stdout
-	assert(t, !o.Pending && o.Path == "" && o.Lost != 0, "without its file: %+v", o)
+	expect(t, !o.Pending && o.Path == "" && o.Lost != 0, "without its file: %+v", o)
 	must(t, os.WriteFile(filepath.Join(filesOf(file), name), []byte("line"), 0o600))
 	if o := only(t, file).Stdout; o.Pending || o.Path == "" || o.Lost != 0 {
 		t.Errorf("with it: %+v", o)

@@ -28,7 +28,7 @@ func end(t testing.TB, j *Journal) {
 		return
 	}
 	err := j.Close(context.Background())
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // agent does in one interpreter what a session would tell a journal.
@@ -109,7 +109,7 @@ func (a *agent) done(e sessions.Entry, r sessions.Result) sessions.Entry {
 func (a *agent) run(code string, r sessions.Result) {
 	a.t.Helper()
 	_, err := a.j.Record(a.t.Context(), a.done(a.next(code, nil), r))
-	assert(a.t, err == nil, "%s: %v", code, err)
+	expect(a.t, err == nil, "%s: %v", code, err)
 }
 
 // try is a trial that ends with a metric, NaN-free, or with a result that failed.
@@ -124,7 +124,7 @@ func (a *agent) try(metric float64, maximize bool, r sessions.Result) *sessions.
 	e = a.done(e, r)
 	e.Metric = &sessions.Metric{Value: &metric}
 	report, err := a.j.Record(a.t.Context(), e)
-	assert(a.t, err == nil, "%v", err)
+	expect(a.t, err == nil, "%v", err)
 	return report
 }
 
@@ -167,12 +167,12 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	if whole, err := os.ReadFile(d.Stdout.Path); err != nil || string(whole) != long {
 		t.Errorf("the file has %d bytes, %v", len(whole), err)
 	}
-	assert(t, len(d.TermOut) == 4 && d.TermOut[3] == "took 1 s", "term_out has %d pieces", len(d.TermOut))
+	expect(t, len(d.TermOut) == 4 && d.TermOut[3] == "took 1 s", "term_out has %d pieces", len(d.TermOut))
 	if png, err := os.ReadFile(d.Figures[0].File); err != nil || string(png) != "png" || filepath.Ext(d.Figures[0].File) != ".png" {
 		t.Errorf("figure: %q, %v", d.Figures[0].File, err)
 	}
-	assert(t, string(d.Record.Result) == `{"a":1}` && d.Record.Stdout == "", "record: %+v", d.Record)
-	assert(t, e.Result.Stdout == long, "the client's answer was changed")
+	expect(t, string(d.Record.Result) == `{"a":1}` && d.Record.Stdout == "", "record: %+v", d.Record)
+	expect(t, e.Result.Stdout == long, "the client's answer was changed")
 }
 
 func TestOnlyTheOwnerMayRead(t *testing.T) {
@@ -204,7 +204,7 @@ func TestClose(t *testing.T) {
 	end(t, j)
 	r = open(t, file)
 	run, err := r.Run(t.Context(), "")
-	assert(t, err == nil && !run.Alive && !run.Ended.IsZero(), "ended: %+v, %v", run, err)
+	expect(t, err == nil && !run.Alive && !run.Ended.IsZero(), "ended: %+v, %v", run, err)
 	if all, err := r.Interpreters(t.Context(), run.ID); err != nil || len(all) != 1 || all[0].Ended.IsZero() || all[0].Present.Execution != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -212,5 +212,5 @@ func TestClose(t *testing.T) {
 		t.Error("a closed journal took an execution")
 	}
 	left, _ := os.ReadDir(filesOf(file))
-	assert(t, len(left) == 0, "left: %v", left)
+	expect(t, len(left) == 0, "left: %v", left)
 }

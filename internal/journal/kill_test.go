@@ -67,7 +67,7 @@ func TestKilled(t *testing.T) {
 			acknowledged[run] = count
 		}
 	}
-	assert(t, len(acknowledged) >= kills/2, "only %d of %d servers stored anything", len(acknowledged), kills)
+	expect(t, len(acknowledged) >= kills/2, "only %d of %d servers stored anything", len(acknowledged), kills)
 	checkSound(t, file)
 	r := open(t, file)
 	for run, count := range acknowledged {
@@ -86,9 +86,9 @@ func TestKilled(t *testing.T) {
 				t.Errorf("run %s, execution %d is %s", run, e.Place.Execution, e.Status)
 			}
 		}
-		assert(t, ended >= count && len(all) <= count+2, "run %s: %d acknowledged, %d ended of %d", run, count, ended, len(all))
+		expect(t, ended >= count && len(all) <= count+2, "run %s: %d acknowledged, %d ended of %d", run, count, ended, len(all))
 		best := Best(all)
-		assert(t, best != nil && best.Trial.Number == ended, "run %s: the best of %d is %+v", run, ended, best)
+		expect(t, best != nil && best.Trial.Number == ended, "run %s: the best of %d is %+v", run, ended, best)
 	}
 	end(t, begin(t, file, Options{})) // and the next server takes it
 }
@@ -120,7 +120,7 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 	if timer != nil {
 		timer.Stop()
 	}
-	assert(t, complaints.Len() <= 0, "the server said: %s", complaints.String())
+	expect(t, complaints.Len() <= 0, "the server said: %s", complaints.String())
 	return run, count
 }
 

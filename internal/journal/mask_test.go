@@ -38,12 +38,12 @@ func TestMask(t *testing.T) {
 		{"a short line of them", pem, "short", "short"},
 	} {
 		got := newMasker([]string{test.secret}).text(test.text)
-		assert(t, got == test.want, "%s: got %q, want %q", test.what, got, test.want)
+		expect(t, got == test.want, "%s: got %q, want %q", test.what, got, test.want)
 	}
 	got := newMasker([]string{"secret", "secret-longer"}).text("secret-longer")
-	assert(t, got == masked, "of two values the longer is masked first: %q", got)
+	expect(t, got == masked, "of two values the longer is masked first: %q", got)
 	m := newMasker([]string{"", "abc"})
-	assert(t, m == nil && m.text("abc") == "abc", "there is nothing to mask")
+	expect(t, m == nil && m.text("abc") == "abc", "there is nothing to mask")
 }
 
 func TestMaskJSON(t *testing.T) {
@@ -55,7 +55,7 @@ func TestMaskJSON(t *testing.T) {
 		{``, ``},
 	} {
 		got, err := m.json(json.RawMessage(test.text), true)
-		assert(t, err == nil && string(got) == test.want, "got %s, %v; want %s", got, err, test.want)
+		expect(t, err == nil && string(got) == test.want, "got %s, %v; want %s", got, err, test.want)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestMaskFiles(t *testing.T) {
 		want string
 	}{{"sk-012345678", false, "sk-012345678"}, {"x sk-012345678", true, "x " + masked}, {"x sk-", true, "x sk-"}} {
 		got := passed(t, m, test.text, test.cut)
-		assert(t, got == test.want, "%q: %q", test.text, got)
+		expect(t, got == test.want, "%q: %q", test.text, got)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestMaskFilesOfOneLine(t *testing.T) {
 	must(t, m.pass(io.Discard, text, false))
 	runtime.ReadMemStats(&after)
 	took := after.TotalAlloc - before.TotalAlloc
-	assert(t, took <= 8*size, "%d bytes were allocated for %d", took, size)
+	expect(t, took <= 8*size, "%d bytes were allocated for %d", took, size)
 }
 
 type dots struct{}
@@ -141,7 +141,7 @@ func TestMaskWords(t *testing.T) {
 		"json":                      masked,
 	} {
 		got := m.text(text)
-		assert(t, got == want, "%q: got %q, want %q", text, got, want)
+		expect(t, got == want, "%q: got %q, want %q", text, got, want)
 	}
 	if text := strings.Repeat("json_x\n", pieceSize/3); passed(t, m, text, false) != text {
 		t.Error("a file of words is changed")
@@ -160,7 +160,7 @@ func TestMaskAtCuts(t *testing.T) {
 		secret[:9] + "\n[7 characters left out]\n" + secret[20:] + secret + " …": masked + "\n[7 characters left out]\n" + masked + masked + " …",
 	} {
 		got := m.text(text)
-		assert(t, got == want, "%q: got %q, want %q", text, got, want)
+		expect(t, got == want, "%q: got %q, want %q", text, got, want)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestMaskPieces(t *testing.T) {
 		{nil, []string{}},
 	} {
 		got := m.pieces(test.pieces)
-		assert(t, slices.Equal(got, test.want), "%q: got %q, want %q", test.pieces, got, test.want)
+		expect(t, slices.Equal(got, test.want), "%q: got %q, want %q", test.pieces, got, test.want)
 	}
 }
 
@@ -241,7 +241,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}))
-	assert(t, e.Result.Notes[0] == secret, "the client's answer was changed")
+	expect(t, e.Result.Notes[0] == secret, "the client's answer was changed")
 	files := 0
 	err = filepath.WalkDir(filepath.Dir(j.Path()), func(name string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -250,11 +250,11 @@ func TestSecretsAreNowhere(t *testing.T) {
 		files++
 		text, err := os.ReadFile(name)
 		for _, form := range []string{"s3cr3t", "the <user>", `the \u003cuser`} {
-			assert(t, !bytes.Contains(text, []byte(form)), "%s holds %q", name, form)
+			expect(t, !bytes.Contains(text, []byte(form)), "%s holds %q", name, form)
 		}
 		return err
 	})
-	assert(t, err == nil && files >= 6, "%d files, %v", files, err)
+	expect(t, err == nil && files >= 6, "%d files, %v", files, err)
 	all, err := open(t, j.Path()).Executions(t.Context(), Query{Detail: true})
 	insist(t, err == nil && len(all) == 1 && len(all[0].Detail.Artifacts) == 1, "%+v, %v", all, err)
 	if text, err := os.ReadFile(all[0].Detail.Artifacts[0].File); err != nil || string(text) != "cell "+masked {
@@ -295,7 +295,7 @@ func FuzzMask(f *testing.F) {
 		}
 		for _, texts := range value {
 			for _, text := range texts {
-				assert(t, isWord(secret) || !strings.Contains(text, secret), "%q is left in %q", secret, text)
+				expect(t, isWord(secret) || !strings.Contains(text, secret), "%q is left in %q", secret, text)
 			}
 		}
 	})
@@ -324,7 +324,7 @@ for s in json.load(sys.stdin):
 		var forms []string
 		must(t, decoder.Decode(&forms))
 		for _, form := range forms {
-			assert(t, strings.Contains(m.text(form), masked), "%q is not masked in %s", secret, form)
+			expect(t, strings.Contains(m.text(form), masked), "%q is not masked in %s", secret, form)
 		}
 	}
 }

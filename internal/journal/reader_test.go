@@ -199,7 +199,7 @@ func TestReaderOnAReadOnlyDirectory(t *testing.T) {
 	must(t, os.Chmod(directory, 0o500))
 	t.Cleanup(func() { _ = os.Chmod(directory, 0o700) })
 	runs, err := open(t, path).Runs(t.Context(), 9)
-	assert(t, err == nil && len(runs) == 2, "%v, %v", runs, err)
+	expect(t, err == nil && len(runs) == 2, "%v, %v", runs, err)
 }
 
 // TestReaderOfAnEmptyFile takes it for none: a server is about to fill it.
@@ -207,7 +207,7 @@ func TestReaderOfAnEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	must(t, os.WriteFile(path, nil, 0o600))
 	_, err := OpenReader(path)
-	assert(t, errors.Is(err, fs.ErrNotExist), "%v", err)
+	expect(t, errors.Is(err, fs.ErrNotExist), "%v", err)
 }
 
 // TestAliveAfterAMove holds that a lock which is away for a while does not make a
@@ -245,12 +245,12 @@ func TestInterpretersByName(t *testing.T) {
 		"again": "again-" + key("0"),
 	} {
 		i, err := r.Interpreter(t.Context(), id)
-		assert(t, err == nil && i.ID == want, "%s: %+v, %v", id, i, err)
+		expect(t, err == nil && i.ID == want, "%s: %+v, %v", id, i, err)
 	}
 	for id, want := range map[string]string{
 		"own": "own-" + key("f") + ", own-" + key("e"), "py3": "py3", "NEWRUN/py2": "NEWRUN/py2", "NOSUCH/py1": "NOSUCH/py1",
 	} {
 		_, err := r.Interpreter(t.Context(), id)
-		assert(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", id, err)
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", id, err)
 	}
 }

@@ -53,7 +53,7 @@ func TestOlderVersionsAreTaken(t *testing.T) {
 		}
 		end(t, j)
 		got, want := columns(file), columns(fresh)
-		assert(t, slices.Equal(got, want), "version %d comes out as\n%s\nnot as\n%s", version, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		expect(t, slices.Equal(got, want), "version %d comes out as\n%s\nnot as\n%s", version, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		checkSound(t, file)
 		db, conn := connection(t, file)
 		if _, err := conn.ExecContext(t.Context(), "SELECT id FROM executions INDEXED BY executions_by_revision WHERE revision > 1"); err != nil {
@@ -82,7 +82,7 @@ func TestMigrations(t *testing.T) {
 	var tables int
 	err := conn.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&tables)
 	got, failed := schemaVersion(t.Context(), conn, file)
-	assert(t, err == nil && failed == nil && got == version && tables == 0, "version %d, %d tables of half a step, %v, %v", got, tables, err, failed)
+	expect(t, err == nil && failed == nil && got == version && tables == 0, "version %d, %d tables of half a step, %v, %v", got, tables, err, failed)
 	if _, err := OpenReader(file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d of the format", version)) {
 		t.Errorf("a reader of the version after: %v", err)
 	}
@@ -126,7 +126,7 @@ func TestNothingScans(t *testing.T) {
 	defer conn.Close()
 	for query := range queries {
 		for _, step := range plan(t, conn, query) {
-			assert(t, !strings.Contains(step, "TEMP B-TREE") && !strings.HasPrefix(step, "SCAN "), "%s\n\t%s", step, query)
+			expect(t, !strings.Contains(step, "TEMP B-TREE") && !strings.HasPrefix(step, "SCAN "), "%s\n\t%s", step, query)
 		}
 	}
 }
@@ -150,7 +150,7 @@ func plan(t *testing.T, conn *sql.Conn, query string) (steps []string) {
 func TestCheckChangesNothing(t *testing.T) {
 	directory := t.TempDir()
 	size, err := Check(filepath.Join(directory, "new", "sub", "j.db"))
-	assert(t, err == nil && size == 0, "%d, %v", size, err)
+	expect(t, err == nil && size == 0, "%d, %v", size, err)
 	if left, err := os.ReadDir(directory); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}

@@ -52,7 +52,7 @@ func TestTwoWritersAndAReader(t *testing.T) {
 			}
 			for _, e := range news {
 				seen = max(seen, e.Revision)
-				assert(t, (e.Status == sessions.StatusOK) == (e.Detail != nil), "execution %d is %s with detail %v", e.ID, e.Status, e.Detail)
+				expect(t, (e.Status == sessions.StatusOK) == (e.Detail != nil), "execution %d is %s with detail %v", e.ID, e.Status, e.Detail)
 			}
 		}
 	})
@@ -60,7 +60,7 @@ func TestTwoWritersAndAReader(t *testing.T) {
 	close(over)
 	reading.Wait()
 	all, err := r.Executions(t.Context(), Query{})
-	assert(t, err == nil && len(all) == 2*each, "%d executions, %v", len(all), err)
+	expect(t, err == nil && len(all) == 2*each, "%d executions, %v", len(all), err)
 }
 
 // lockedBy holds the journal's lock as another process would, until release.
@@ -90,18 +90,18 @@ func TestLockedJournal(t *testing.T) {
 	e = a.done(e, fine)
 	e.Metric = &sessions.Metric{Value: &value}
 	_, err := j.Record(t.Context(), e)
-	assert(t, err != nil && strings.Contains(err.Error(), "another process holds"), "got %v", err)
-	assert(t, j.locked, "the next call waits as long as the first")
+	expect(t, err != nil && strings.Contains(err.Error(), "another process holds"), "got %v", err)
+	expect(t, j.locked, "the next call waits as long as the first")
 	if _, err := j.Record(t.Context(), b.done(b.next("x", nil), fine)); err == nil {
 		t.Error("it was recorded all the same")
 	}
 	release()
 	// The direction of the trial that could not be recorded is forgotten with it.
 	got, want := word(b.try(1, true, fine)), "2 draft parent=0 depth=0 best=2"
-	assert(t, got == want, "got %s, want %s", got, want)
-	assert(t, !j.locked, "calls do not wait for other servers any more")
+	expect(t, got == want, "got %s, want %s", got, want)
+	expect(t, !j.locked, "calls do not wait for other servers any more")
 	all, err := open(t, j.Path()).Executions(t.Context(), Query{Interpreter: "a"})
-	assert(t, err == nil && len(all) == 1 && all[0].Status == StatusLost && all[0].Trial.Buggy, "%+v, %v", all, err)
+	expect(t, err == nil && len(all) == 1 && all[0].Status == StatusLost && all[0].Trial.Buggy, "%+v, %v", all, err)
 }
 
 // What follows an execution that could not be stored goes on from the one before it.
@@ -111,7 +111,7 @@ func TestParentThatIsMissing(t *testing.T) {
 	a.try(1, true, fine)
 	a.done(a.next("not stored", nil), fine)
 	got, want := word(a.try(2, true, fine)), "2 improve parent=1 depth=0 best=2"
-	assert(t, got == want, "got %s, want %s", got, want)
+	expect(t, got == want, "got %s, want %s", got, want)
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
@@ -127,12 +127,12 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"below a file", filepath.Join(text, "j.db"), "not a directory"},
 	} {
 		j, err := Open(test.file, Options{})
-		assert(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v, want %q", test.what, err, test.want)
+		expect(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v, want %q", test.what, err, test.want)
 		if err == nil {
 			end(t, j)
 		}
 		left, _ := os.ReadDir(filesOf(test.file))
-		assert(t, len(left) == 0, "%s: left %v", test.what, left)
+		expect(t, len(left) == 0, "%s: left %v", test.what, left)
 		if _, err := Check(test.file); err == nil {
 			t.Errorf("%s: the check finds nothing", test.what)
 		}
@@ -149,7 +149,7 @@ func TestFullDisk(t *testing.T) {
 		again := exec.Command("unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=10m tmpfs "$1" && shift && exec "$@"`, "sh", disk, os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
 		again.Env = append(os.Environ(), "JOURNAL_DISK="+disk)
 		out, err := again.CombinedOutput()
-		assert(t, err == nil && strings.Contains(string(out), "--- PASS"), "%v\n%s", err, out)
+		expect(t, err == nil && strings.Contains(string(out), "--- PASS"), "%v\n%s", err, out)
 		return
 	}
 	disk := os.Getenv("JOURNAL_DISK")
@@ -167,7 +167,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	insist(t, failure != nil && strings.Contains(failure.Error(), "full"), "after %d executions: %v", stored, failure)
 	all, err := open(t, file).Executions(t.Context(), Query{})
-	assert(t, err == nil && len(all) == stored, "%d of %d are there, %v", len(all), stored, err)
+	expect(t, err == nil && len(all) == stored, "%d of %d are there, %v", len(all), stored, err)
 	must(t, os.Remove(ballast))
 	a.run("with room again", fine)
 	checkSound(t, file)

@@ -70,19 +70,19 @@ func TestOldRunsGo(t *testing.T) {
 	want := []string{young, j.RunID()}
 	slices.Sort(want)
 	got := left(t, file)
-	assert(t, slices.Equal(got, want), "left %v, want %v", got, want)
+	expect(t, slices.Equal(got, want), "left %v, want %v", got, want)
 	for name, there := range map[string]bool{filepath.Join(filesOf(file), old): false, filepath.Join(filesOf(file), young): true, stranger: true} {
 		_, err := os.Stat(name)
-		assert(t, (err == nil) == there, "%s is there: %v", name, err == nil)
+		expect(t, (err == nil) == there, "%s is there: %v", name, err == nil)
 	}
 	for _, table := range []string{"executions", "interpreters", "experiments"} {
 		var count int
 		err := j.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE run = ?", old).Scan(&count)
-		assert(t, err == nil && count == 0, "%d of %s, %v", count, table, err)
+		expect(t, err == nil && count == 0, "%d of %s, %v", count, table, err)
 	}
 	var free int
 	err := j.conn.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free)
-	assert(t, err == nil && free == 0, "%d pages are free, %v", free, err)
+	expect(t, err == nil && free == 0, "%d pages are free, %v", free, err)
 	if _, err := j.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil || fileSize(file) >= before {
 		t.Errorf("%d bytes of %d, %v", fileSize(file), before, err)
 	}
@@ -97,7 +97,7 @@ func TestLargeJournalShrinks(t *testing.T) {
 	want := []string{second, third, j.RunID()}
 	slices.Sort(want)
 	got := left(t, file)
-	assert(t, slices.Equal(got, want), "left %v, want %v without %s", got, want, first)
+	expect(t, slices.Equal(got, want), "left %v, want %v without %s", got, want, first)
 }
 
 // What lives stays, however old and large it is.
@@ -108,9 +108,9 @@ func TestLiveRunsStay(t *testing.T) {
 	j := quiet(t, file, Options{Keep: time.Nanosecond, Size: 1})
 	must(t, j.clean(t.Context()))
 	got := left(t, file)
-	assert(t, len(got) == 2, "left %v", got)
+	expect(t, len(got) == 2, "left %v", got)
 	err := j.remove(t.Context(), "../elsewhere")
-	assert(t, err != nil, "something that is no run was removed")
+	expect(t, err != nil, "something that is no run was removed")
 }
 
 // The log does not grow with what is written.
@@ -125,7 +125,7 @@ func TestLogIsBounded(t *testing.T) {
 		}
 		most = max(most, fileSize(j.Path()+"-wal"))
 	}
-	assert(t, most <= 8<<20, "the log has grown to %d bytes", most)
+	expect(t, most <= 8<<20, "the log has grown to %d bytes", most)
 }
 
 // The log that grew while somebody read shrinks again while the server lives.
@@ -153,5 +153,5 @@ func TestLogShrinksAgain(t *testing.T) {
 		write(1000)
 	}
 	now := fileSize(file + "-wal")
-	assert(t, grown > mostLog && now <= mostLog, "the log has %d bytes, and had %d", now, grown)
+	expect(t, grown > mostLog && now <= mostLog, "the log has %d bytes, and had %d", now, grown)
 }

@@ -38,10 +38,10 @@ func TestJournalThatIsRemoved(t *testing.T) {
 			a.stand() // says nothing to anyone
 			_, err := j.Record(t.Context(), a.done(a.next("2", nil), fine))
 			var incomplete *sessions.Incomplete
-			assert(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "removed or replaced"), "got %v", err)
+			expect(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "removed or replaced"), "got %v", err)
 			a.run("3", sessions.Result{})
 			all, err := open(t, file).Executions(t.Context(), Query{})
-			assert(t, err == nil && len(all) == 2 && all[0].Code == "2" && all[1].Parent == all[0].ID, "%+v, %v", all, err)
+			expect(t, err == nil && len(all) == 2 && all[0].Code == "2" && all[1].Parent == all[0].ID, "%+v, %v", all, err)
 			if run, err := open(t, file).Run(t.Context(), ""); err != nil || !run.Alive || run.ID != j.RunID() || run.Version != "v1" {
 				t.Errorf("%+v, %v", run, err)
 			}
@@ -66,7 +66,7 @@ func TestLiveRunWithoutLock(t *testing.T) {
 	j := quiet(t, file, Options{Keep: time.Nanosecond})
 	must(t, j.clean(t.Context()))
 	run, err := open(t, file).Run(t.Context(), live.RunID())
-	assert(t, err == nil && run.Alive && run.Executions == 1, "%+v, %v", run, err)
+	expect(t, err == nil && run.Alive && run.Executions == 1, "%+v, %v", run, err)
 	live.looked = time.Time{}
 	if _, err := live.Record(t.Context(), a.done(a.next("2", nil), fine)); err == nil || !strings.Contains(err.Error(), "was removed while") {
 		t.Errorf("got %v", err)
@@ -101,7 +101,7 @@ func TestForeignFilesDoNotCount(t *testing.T) {
 	j := quiet(t, file, Options{Size: 3 << 20})
 	must(t, j.clean(t.Context()))
 	got := left(t, file)
-	assert(t, len(got) == 2, "left %v without %s", got, old)
+	expect(t, len(got) == 2, "left %v without %s", got, old)
 }
 
 // Code may write to the file of a figure: the journal's stays.
@@ -121,5 +121,5 @@ func TestFiguresAreCopies(t *testing.T) {
 	// A file that can't be kept is told.
 	_, err := j.Record(t.Context(), a.done(a.next("plot", nil), sessions.Result{Figures: []sessions.Figure{{Path: figure + "x"}}}))
 	var incomplete *sessions.Incomplete
-	assert(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "figure 1"), "got %v", err)
+	expect(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "figure 1"), "got %v", err)
 }

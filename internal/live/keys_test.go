@@ -44,7 +44,7 @@ func TestMoving(t *testing.T) {
 		for key := range strings.FieldsSeq(test.keys) {
 			press(s, key)
 		}
-		assert(t, s.selected == test.want, "%q selects %d, not %d", test.keys, s.selected, test.want)
+		expect(t, s.selected == test.want, "%q selects %d, not %d", test.keys, s.selected, test.want)
 	}
 }
 
@@ -76,11 +76,11 @@ func TestFollowing(t *testing.T) {
 		s.take(p)
 	}
 	take(trial(execution(10, 5, first, 8, "x", "ok"), 9, 5, "improve", "newest", 0.5))
-	assert(t, s.selected == 10, "%d is selected, not the newest", s.selected)
+	expect(t, s.selected == 10, "%d is selected, not the newest", s.selected)
 	press(s, "up")
 	at := s.selected
 	take(trial(execution(11, 5, first, 9, "x", "ok"), 10, 5, "improve", "newest", 0.5))
-	assert(t, s.selected == at, "%d is selected, not %d where the reader was", s.selected, at)
+	expect(t, s.selected == at, "%d is selected, not %d where the reader was", s.selected, at)
 }
 
 func TestQuitting(t *testing.T) {
@@ -89,7 +89,7 @@ func TestQuitting(t *testing.T) {
 		fields := strings.Fields(keys)
 		for i, key := range fields {
 			quit := press(s, key)
-			assert(t, quit == (i == len(fields)-1), "%q: after %q quit is %v", keys, key, quit)
+			expect(t, quit == (i == len(fields)-1), "%q: after %q quit is %v", keys, key, quit)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestOpening(t *testing.T) {
 	p.opened = &p.executions[7]
 	s.take(p)
 	view := s.view()
-	assert(t, strings.Contains(view, "Trial #8 (improve)") && strings.Contains(view, "The last output so far"), "%v", view)
+	expect(t, strings.Contains(view, "Trial #8 (improve)") && strings.Contains(view, "The last output so far"), "%v", view)
 	s.height = 8
 	press(s, "end")
 	if view := s.view(); strings.Contains(view, "Trial #8") || !strings.Contains(view, "epoch 3 loss 0.2") {
@@ -123,7 +123,7 @@ func TestAllExecutions(t *testing.T) {
 	p.run.Executions = 9
 	s := shows(p, 80, 24)
 	title := s.treeTitle()
-	assert(t, strings.Contains(title, "8 trials; 1 other execution not shown"), "%v", title)
+	expect(t, strings.Contains(title, "8 trials; 1 other execution not shown"), "%v", title)
 	for _, want := range []int{9, 8} {
 		if press(s, "a"); len(s.rows) != want {
 			t.Errorf("%d rows, not %d", len(s.rows), want)

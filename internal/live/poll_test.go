@@ -42,9 +42,9 @@ func TestPolling(t *testing.T) {
 	}
 	f.change(func() { f.runs[0].Alive = false })
 	u := look(0, 2)
-	assert(t, u.pulses == nil, "the server is gone: %+v", u)
+	expect(t, u.pulses == nil, "the server is gone: %+v", u)
 	err := p.close()
-	assert(t, err == nil && f.closed, "the journal stays open")
+	expect(t, err == nil && f.closed, "the journal stays open")
 }
 
 // TestOpenedIsRead with its details, once for each of its revisions.
@@ -71,7 +71,7 @@ func TestOpenedIsRead(t *testing.T) {
 		}
 	}
 	got := p.poll(t.Context(), 999)
-	assert(t, got.opened == nil && got.problem == nil, "%+v, %v", got.opened, got.problem)
+	expect(t, got.opened == nil && got.problem == nil, "%+v, %v", got.opened, got.problem)
 }
 
 func TestPollingWithoutAJournal(t *testing.T) {
@@ -83,7 +83,7 @@ func TestPollingWithoutAJournal(t *testing.T) {
 		return f, nil
 	}}}
 	u := p.poll(t.Context(), 0)
-	assert(t, u.waiting(), "without a file: %+v", u)
+	expect(t, u.waiting(), "without a file: %+v", u)
 	f = &fakeSource{}
 	if u := p.poll(t.Context(), 0); !u.waiting() {
 		t.Errorf("without a run: %+v", u)
@@ -111,7 +111,7 @@ func TestProblemsPass(t *testing.T) {
 	look()
 	f.change(func() { f.problem = errors.New("the disk is gone") })
 	view := look()
-	assert(t, strings.Contains(view, "the disk is gone") && strings.Contains(view, "A small network"), "%v", view)
+	expect(t, strings.Contains(view, "the disk is gone") && strings.Contains(view, "A small network"), "%v", view)
 	f.change(func() { f.problem = nil })
 	if view := look(); strings.Contains(view, "the disk is gone") || len(s.rows) != 8 {
 		t.Error(view)
@@ -132,7 +132,7 @@ func TestManyExecutions(t *testing.T) {
 		t.Errorf("%d are kept, from %d on, with %d bytes of code", len(got), got[0].ID, len(got[mostExecutions-1].Code))
 	}
 	n := len(rowsOf(experimentsOf(got, false), false, ""))
-	assert(t, n == mostExecutions, "%d rows", n)
+	expect(t, n == mostExecutions, "%d rows", n)
 }
 
 // TestOldPulses holds that what has ended is not shown as running.
@@ -140,7 +140,7 @@ func TestOldPulses(t *testing.T) {
 	p := aPicture()
 	rest(&p)
 	lines := shows(p, 80, 30).now(80, 30)
-	assert(t, len(lines) >= 3, "what runs is not shown: %q", lines)
+	expect(t, len(lines) >= 3, "what runs is not shown: %q", lines)
 	p.executions[7].Status = sessions.StatusOK
 	rest(&p)
 	if lines := shows(p, 80, 30).now(80, 30); len(lines) != 2 || lines[1] != "nothing" {
@@ -158,7 +158,7 @@ func TestRunThatIsNotThere(t *testing.T) {
 		s.take(p.poll(t.Context(), s.opened))
 	}
 	view := s.view()
-	assert(t, strings.Contains(view, "no such run") && !strings.Contains(view, "can't be read"), "it says\n%s", view)
+	expect(t, strings.Contains(view, "no such run") && !strings.Contains(view, "can't be read"), "it says\n%s", view)
 }
 
 // TestLostBesideTrials shows what is no trial and was lost with its server.
@@ -167,7 +167,7 @@ func TestLostBesideTrials(t *testing.T) {
 	lost := execution(1, 0, first, 1, "prepare()", journal.StatusLost)
 	p.executions = append([]journal.Execution{lost}, p.executions...)
 	lines := shows(p, 80, 30).now(80, 30)
-	assert(t, len(lines) == 3 && strings.Contains(lines[1], "prepare()") && strings.Contains(lines[2], "#8"), "%q", lines)
+	expect(t, len(lines) == 3 && strings.Contains(lines[1], "prepare()") && strings.Contains(lines[2], "#8"), "%q", lines)
 }
 
 // TestWhichRun stays with a run as long as its server is there, or something of it is open.
@@ -186,7 +186,7 @@ func TestWhichRun(t *testing.T) {
 	newer.ID = "ZZZZZZZZZ2"
 	f.change(func() { f.runs = []journal.Run{newer, aRun()} })
 	got := shown(0)
-	assert(t, got == aRun().ID, "%s is shown while the other goes on", got)
+	expect(t, got == aRun().ID, "%s is shown while the other goes on", got)
 	f.change(func() { f.runs[1].Alive = false })
 	if got := shown(9); got != aRun().ID {
 		t.Errorf("%s is shown while one reads in the other", got)
@@ -204,6 +204,6 @@ func TestForemost(t *testing.T) {
 		"busy": {empty, idle, done, busy}, "idle": {empty, done, idle}, "done": {empty, done}, "empty": {empty},
 	} {
 		got := foremost(runs).ID
-		assert(t, got == want, "%s, not %s", got, want)
+		expect(t, got == want, "%s, not %s", got, want)
 	}
 }

@@ -26,8 +26,8 @@ func shows(p picture, width, height int) *screen {
 	return s
 }
 
-// expect compares a text, but for spaces at line ends, with a file of testdata.
-func expect(t *testing.T, name, got string) {
+// golden compares a text, but for spaces at line ends, with a file of testdata.
+func golden(t *testing.T, name, got string) {
 	t.Helper()
 	lines := strings.Split(got, "\n")
 	for i := range lines {
@@ -41,7 +41,7 @@ func expect(t *testing.T, name, got string) {
 	want, err := os.ReadFile(file)
 	must(t, err)
 	diff := cmp.Diff(string(want), got+"\n")
-	assert(t, diff == "", "%s (-want +got; go test ./internal/live -update rewrites it):\n%s", name, diff)
+	expect(t, diff == "", "%s (-want +got; go test ./internal/live -update rewrites it):\n%s", name, diff)
 }
 
 // states are executions without trials: a line, an undo, a branch.
@@ -100,7 +100,7 @@ func TestViews(t *testing.T) {
 		for key := range strings.FieldsSeq(test.keys) {
 			press(s, key)
 		}
-		expect(t, test.name, s.view())
+		golden(t, test.name, s.view())
 	}
 }
 
@@ -122,7 +122,7 @@ func TestDetails(t *testing.T) {
 		p := aPicture()
 		p.opened = &e
 		s.take(p)
-		expect(t, fmt.Sprintf("detail_%d", size[0]), s.view())
+		golden(t, fmt.Sprintf("detail_%d", size[0]), s.view())
 	}
 }
 
@@ -158,7 +158,7 @@ func TestEverySize(t *testing.T) {
 // TestSnapshot holds what --once prints.
 func TestSnapshot(t *testing.T) {
 	s := shows(aPicture(), 80, 24)
-	expect(t, "snapshot", strings.TrimSuffix(s.snapshot(), "\n"))
+	golden(t, "snapshot", strings.TrimSuffix(s.snapshot(), "\n"))
 }
 
 // TestDeepTrials holds that a long line of trials leaves room for their plans, and
@@ -172,13 +172,13 @@ func TestDeepTrials(t *testing.T) {
 	}
 	s := shows(u, 120, 30)
 	view := s.view()
-	assert(t, strings.Contains(view, "#1000 I  plan of the trial"), "the plan has no room:\n%s", view)
+	expect(t, strings.Contains(view, "#1000 I  plan of the trial"), "the plan has no room:\n%s", view)
 	for _, r := range s.rows {
 		n := len([]rune(r.guide))
 		insist(t, n <= mostGuide+2, "a guide has %d characters", n)
 	}
 	text := s.progress(120)
-	assert(t, strings.HasPrefix(text, "1,000 trials, 20 planned"), "progress: %q", text)
+	expect(t, strings.HasPrefix(text, "1,000 trials, 20 planned"), "progress: %q", text)
 }
 
 // TestRoomForWhatRuns names all that runs on a small terminal.
@@ -192,7 +192,7 @@ func TestRoomForWhatRuns(t *testing.T) {
 	}
 	view := shows(u, 80, 24).view()
 	for _, want := range []string{"3fa9c1@10", "3fa9c1@11", "3fa9c1@12", "Interpreters", "Logistic"} {
-		assert(t, strings.Contains(view, want), "%s is not seen:\n%s", want, view)
+		expect(t, strings.Contains(view, want), "%s is not seen:\n%s", want, view)
 	}
 }
 
@@ -216,5 +216,5 @@ func TestTreePageIsNamed(t *testing.T) {
 	}
 	const page = "\n~/.local/share/understudy/experiments/20260701-114800-K3F9A2B7QX/tree_plot.html\n"
 	got := ansi.Strip(shows(u, 80, 24).view())
-	assert(t, strings.Contains(got, page), "%v", got)
+	expect(t, strings.Contains(got, page), "%v", got)
 }

@@ -27,7 +27,7 @@ func TestClean(t *testing.T) {
 		{"broken UTF-8", "a\xffb", "a\ufffdb"},
 	} {
 		got := clean(test.text)
-		assert(t, got == test.want, "%s: %q became %q, not %q", test.what, test.text, got, test.want)
+		expect(t, got == test.want, "%s: %q became %q, not %q", test.what, test.text, got, test.want)
 	}
 }
 
@@ -38,14 +38,14 @@ func FuzzClean(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got := clean(text)
-		assert(t, utf8.ValidString(got), "%q became %q, which is not UTF-8", text, got)
+		expect(t, utf8.ValidString(got), "%q became %q, which is not UTF-8", text, got)
 		for _, r := range got {
-			assert(t, r == '\n' || unicode.IsGraphic(r), "%q became %q, which has %U", text, got, r)
+			expect(t, r == '\n' || unicode.IsGraphic(r), "%q became %q, which has %U", text, got, r)
 		}
 		again := clean(got)
-		assert(t, again == got, "%q became %q, and that %q", text, got, again)
+		expect(t, again == got, "%q became %q, and that %q", text, got, again)
 		stripped := ansi.Strip(got)
-		assert(t, stripped == got, "%q became %q, which has sequences: without them %q", text, got, stripped)
+		expect(t, stripped == got, "%q became %q, which has sequences: without them %q", text, got, stripped)
 		if strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0 && got != text {
 			t.Errorf("%q is plain and became %q", text, got)
 		}

@@ -50,11 +50,11 @@ func TestWatching(t *testing.T) {
 			want = context.Canceled
 		}
 		err := <-ended
-		assert(t, errors.Is(err, want), "by key %v: %v", byKey, err)
+		expect(t, errors.Is(err, want), "by key %v: %v", byKey, err)
 		stop()
 		_ = keys.Close()
-		assert(t, w.closed, "by key %v: the journal stays open", byKey)
-		assert(t, !strings.Contains(out.String(), "\x1b[38;"), "by key %v: there are colours", byKey)
+		expect(t, w.closed, "by key %v: the journal stays open", byKey)
+		expect(t, !strings.Contains(out.String(), "\x1b[38;"), "by key %v: there are colours", byKey)
 	}
 }
 
@@ -63,7 +63,7 @@ func TestUpdates(t *testing.T) {
 	f := &fakeSource{runs: []journal.Run{aRun(), pastRun()}, executions: anExperiment()}
 	m := &model{ctx: t.Context(), screen: newScreen(Options{}), poller: polls(f), dull: true}
 	look := m.look()
-	assert(t, m.look() == nil, "a second look begins beside the first")
+	expect(t, m.look() == nil, "a second look begins beside the first")
 	_, cmd := m.Update(look())
 	insist(t, cmd != nil && !m.looking, "no pause after a look")
 	pauses := m.pauses

@@ -85,10 +85,10 @@ Examples
 `},
 	} {
 		diff := cmp.Diff(test.want, test.got)
-		assert(t, diff == "", "%s\n%s", test.what, diff)
+		expect(t, diff == "", "%s\n%s", test.what, diff)
 	}
 	a := p.Annotations
-	assert(t, a.Title == "Fit" && a.ReadOnly != nil && *a.ReadOnly && a.Destructive == nil, "annotations %+v", a)
+	expect(t, a.Title == "Fit" && a.ReadOnly != nil && *a.ReadOnly && a.Destructive == nil, "annotations %+v", a)
 }
 
 const head = "name: p\ndescription: d\n"
@@ -163,7 +163,7 @@ func TestFaults(t *testing.T) {
 			p := describe("p", "/some/where/p.yaml", []byte(test.text))
 			insist(t, p.State == Broken, "it is %s", p.State)
 			diff := cmp.Diff(test.want, p.Reason())
-			assert(t, diff == "", "%v", diff)
+			expect(t, diff == "", "%v", diff)
 		})
 	}
 }
@@ -198,9 +198,9 @@ func TestNamesOfPlugins(t *testing.T) {
 		"my-plugin": "no name", "2d": "no name", "_hidden": "no name", "__import__": "no name", "naïve": "no name", "a b": "no name", "": "no name", strings.Repeat("a", 61): "no name",
 	} {
 		err := checkName(name)
-		assert(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%q: %v", name, err)
+		expect(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%q: %v", name, err)
 		p := describe(name, name+".yaml", []byte("description: d\nname: "+string(encoded(name))))
-		assert(t, p.Callable == (want == ""), "%q is callable: %t", name, p.Callable)
+		expect(t, p.Callable == (want == ""), "%q is callable: %t", name, p.Callable)
 	}
 }
 
@@ -213,15 +213,15 @@ func FuzzDescribe(f *testing.F) {
 	f.Add([]byte(head + "configuration: {a: {default: 2001-01-01}, b: {value: ~}}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p := describe("p", "p.yaml", text)
-		assert(t, (p.State == Broken) == (len(p.Problems) > 0), "%s with problems %q", p.State, p.Problems)
+		expect(t, (p.State == Broken) == (len(p.Problems) > 0), "%s with problems %q", p.State, p.Problems)
 		if p.State == Broken {
 			if len(p.Reason()) > 100*len(text)+1000 {
 				t.Errorf("a reason of %d bytes for %d", len(p.Reason()), len(text))
 			}
 			return
 		}
-		assert(t, json.Valid(p.Schema), "the schema is no JSON: %s", p.Schema)
-		assert(t, !strings.Contains(p.Signature, "\n"), "the signature has lines: %s", p.Signature)
+		expect(t, json.Valid(p.Schema), "the schema is no JSON: %s", p.Schema)
+		expect(t, !strings.Contains(p.Signature, "\n"), "the signature has lines: %s", p.Signature)
 		digest(p)
 	})
 }

@@ -10,7 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // update rewrites the committed schema.
 var update = flag.Bool("update", false, "rewrite schemas/plugin.json")
@@ -31,7 +35,7 @@ func TestSchema(t *testing.T) {
 	committed, err := os.ReadFile(path)
 	must(t, err)
 	diff := cmp.Diff(string(committed), indented.String())
-	assert(t, diff == "", "%s is not what the code says; run go test ./internal/plugins -update\n%s", path, diff)
+	expect(t, diff == "", "%s is not what the code says; run go test ./internal/plugins -update\n%s", path, diff)
 }
 
 // write makes a directory of files by name.
@@ -50,28 +54,4 @@ func open(t *testing.T, files map[string]string) []Plugin {
 	r, err := Open(write(t, files), Options{})
 	must(t, err)
 	return r.Set().Plugins
-}
-
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
 }

@@ -50,18 +50,18 @@ func TestDirectory(t *testing.T) {
 		`open broken open.yaml: "open" is Python's own; give the plugin another name`,
 	}
 	diff := cmp.Diff(want, got)
-	assert(t, diff == "", "%v", diff)
+	expect(t, diff == "", "%v", diff)
 }
 
 // TestDisabledWins: what is switched off may be unfinished.
 func TestDisabledWins(t *testing.T) {
 	p := open(t, map[string]string{"a.yaml": "name: a\nenabled: false\nparameters: 3\n"})[0]
-	assert(t, p.State == Disabled && len(p.Problems) == 3, "%s %q", p.State, p.Problems)
+	expect(t, p.State == Disabled && len(p.Problems) == 3, "%s %q", p.State, p.Problems)
 }
 
 func TestSourceIsWithoutItsMark(t *testing.T) {
 	p := open(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "\ufeffx = 1\n"})[0]
-	assert(t, p.Source == "x = 1\n" && filepath.Base(p.File) == "a.py" && filepath.IsAbs(p.File), "%q of %s", p.Source, p.File)
+	expect(t, p.Source == "x = 1\n" && filepath.Base(p.File) == "a.py" && filepath.IsAbs(p.File), "%q of %s", p.Source, p.File)
 }
 
 func TestPluginsThatAreNoFiles(t *testing.T) {
@@ -77,7 +77,7 @@ func TestPluginsThatAreNoFiles(t *testing.T) {
 	r, err := Open(dir, Options{})
 	must(t, err)
 	diff := cmp.Diff(want, states(r.Set().Plugins))
-	assert(t, diff == "", "%v", diff)
+	expect(t, diff == "", "%v", diff)
 }
 
 func TestTooMuch(t *testing.T) {
@@ -106,7 +106,7 @@ func TestOpenRefuses(t *testing.T) {
 	dir := write(t, map[string]string{"file": ""})
 	for _, path := range []string{filepath.Join(dir, "nothing"), filepath.Join(dir, "file")} {
 		_, err := Open(path, Options{})
-		assert(t, err != nil && strings.HasPrefix(err.Error(), "plugins: "), "%s: %v", path, err)
+		expect(t, err != nil && strings.HasPrefix(err.Error(), "plugins: "), "%s: %v", path, err)
 	}
 }
 
@@ -189,7 +189,7 @@ func (l *library) logged() string {
 func (l *library) expect(set Set, revision int, log string, want ...string) {
 	l.t.Helper()
 	diff := cmp.Diff(want, states(set.Plugins))
-	assert(l.t, diff == "", "%v", diff)
+	expect(l.t, diff == "", "%v", diff)
 	if set.Revision != revision || l.changed != revision-1 {
 		l.t.Errorf("revision %d, not %d, and %d calls of Changed", set.Revision, revision, l.changed)
 	}
@@ -229,22 +229,22 @@ func TestHelpersAreWatched(t *testing.T) {
 	before := l.Set()
 	l.put("common.py", "2", time.Minute)
 	after := l.later()
-	assert(t, after.Revision != before.Revision && after.Plugins[0].Version != before.Plugins[0].Version, "nothing has changed")
+	expect(t, after.Revision != before.Revision && after.Plugins[0].Version != before.Plugins[0].Version, "nothing has changed")
 	// So may be a package.
 	must(t, os.MkdirAll(filepath.Join(l.dir, "pack", "deep"), 0o700))
 	l.put("pack/deep/m.py", "1", time.Minute)
 	now := l.later()
-	assert(t, now.Revision == after.Revision, "a directory without __init__.py counts")
+	expect(t, now.Revision == after.Revision, "a directory without __init__.py counts")
 	l.put("pack/__init__.py", "", time.Minute)
 	before = l.later()
 	l.put("pack/deep/m.py", "2", time.Hour)
 	l.put("pack/data.csv", "2", time.Hour)
 	after = l.later()
-	assert(t, after.Revision == before.Revision+1, "a module of a package is not watched")
+	expect(t, after.Revision == before.Revision+1, "a module of a package is not watched")
 	// The same text once more is no change.
 	l.put("common.py", "2", time.Hour)
 	again := l.later()
-	assert(t, again.Revision == after.Revision, "a touched file is a change")
+	expect(t, again.Revision == after.Revision, "a touched file is a change")
 }
 
 // TestFreshFileIsReadAgain: two changes may have one time and one size.
@@ -280,7 +280,7 @@ func TestPreload(t *testing.T) {
 		"c.yaml": yamlOf("c") + "enabled: false\npreload: [csv]\n", "c.py": "",
 	})
 	got := strings.Join((Set{Plugins: all}).Preload(), " ")
-	assert(t, got == "numpy sqlite3 json", "%v", got)
+	expect(t, got == "numpy sqlite3 json", "%v", got)
 }
 
 func TestSummary(t *testing.T) {

@@ -51,13 +51,13 @@ func TestWholeFile(t *testing.T) {
 		"https://issuer.example":       base,
 	} {
 		diff := cmp.Diff(want, b.Rules(principal))
-		assert(t, diff == "", "%q (-want +got):\n%s", principal, diff)
+		expect(t, diff == "", "%q (-want +got):\n%s", principal, diff)
 	}
 	if b.None() || b.Principals() != 3 {
 		t.Error(b.None(), b.Principals())
 	}
 	text := string(b.of("https://issuer.example|bob").encoded)
-	assert(t, text == `{"allowed_modules":[],"magics":{"pip":"refuse","shell":"refuse"}}`, "an empty list of what is allowed is encoded as %s", text)
+	expect(t, text == `{"allowed_modules":[],"magics":{"pip":"refuse","shell":"refuse"}}`, "an empty list of what is allowed is encoded as %s", text)
 }
 
 func TestTheMostSpecificPatternWins(t *testing.T) {
@@ -76,10 +76,10 @@ principals:
 		"a": "a", "a**": "exact", "ab": "ab",
 	} {
 		got := b.Rules(principal).AllowedModules
-		assert(t, len(got) == 1 && got[0] == want, "%q has the rules of %q, not %q", principal, got, want)
+		expect(t, len(got) == 1 && got[0] == want, "%q has the rules of %q, not %q", principal, got, want)
 	}
 	got := b.Rules("").AllowedModules
-	assert(t, got == nil, "a caller without a name has those of a principal: %v", got)
+	expect(t, got == nil, "a caller without a name has those of a principal: %v", got)
 }
 
 // TestShellAndPipFollowTheRulesForCode: "!curl" must not be the way around a blocked
@@ -99,7 +99,7 @@ func TestShellAndPipFollowTheRulesForCode(t *testing.T) {
 		b, err := Parse("policy.yaml", []byte(text), Additions{})
 		must(t, err)
 		diff := cmp.Diff(want, b.base.rules.sealed().Magics)
-		assert(t, diff == "", "%s (-want +got):\n%s", text, diff)
+		expect(t, diff == "", "%s (-want +got):\n%s", text, diff)
 	}
 }
 
@@ -112,17 +112,17 @@ func TestMatches(t *testing.T) {
 		{"a*b*c", "a-b-b-c", true}, {"a*b*c", "a-c", false}, {"**", "x", true}, {"a*bc*c", "abc", false}, {"*.example|*", "https://x.example|é", true},
 	} {
 		got := matches(test.pattern, test.name)
-		assert(t, got == test.want, "%q, %q: %t", test.pattern, test.name, got)
+		expect(t, got == test.want, "%q, %q: %t", test.pattern, test.name, got)
 	}
 }
 
 func TestFilesThatAreEmpty(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "---\n", "{}", "null"} {
 		b, err := Parse("policy.yaml", []byte(text), Additions{})
-		assert(t, err == nil && b.None(), "%q: %v", text, err)
+		expect(t, err == nil && b.None(), "%q: %v", text, err)
 	}
 	b := parse(t, "extends: defaults\nblocked_modules: []")
-	assert(t, b.Rules("").BlockedFunctions != nil, "the defaults block no functions")
+	expect(t, b.Rules("").BlockedFunctions != nil, "the defaults block no functions")
 }
 
 // TestMistakes: each error names file, line and key, and says what to write.
@@ -171,7 +171,7 @@ func TestMistakes(t *testing.T) {
 			_, err := Parse("policy.yaml", []byte(test.text), Additions{})
 			insist(t, err != nil, "it was taken")
 			for _, want := range test.want {
-				assert(t, strings.Contains(err.Error(), want), "%q lacks %q", err, want)
+				expect(t, strings.Contains(err.Error(), want), "%q lacks %q", err, want)
 			}
 		})
 	}
@@ -182,6 +182,6 @@ func FuzzParse(f *testing.F) {
 	f.Add("commands: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
 		book, err := Parse("policy.yaml", []byte(text), Additions{})
-		assert(t, (book == nil) != (err == nil), "%v, %v", book, err)
+		expect(t, (book == nil) != (err == nil), "%v, %v", book, err)
 	})
 }

@@ -22,6 +22,6 @@ func TestEncodingOfAFile(t *testing.T) {
 		"x = '\xe9'":                             false,
 	} {
 		problem := encodingProblem(text)
-		assert(t, (problem == "") == fits, "%q: %q", text, problem)
+		expect(t, (problem == "") == fits, "%q: %q", text, problem)
 	}
 }

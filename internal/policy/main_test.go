@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	checks "understudy/internal/check"
 )
+
+var must, expect, insist = checks.Must, checks.Expect, checks.Insist
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -86,28 +90,4 @@ func (s *starter) start(context.Context) (Process, error) {
 	s.started.Add(1)
 	s.last.Store(p)
 	return p, nil
-}
-
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
 }

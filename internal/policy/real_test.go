@@ -63,14 +63,14 @@ func TestDefaultsWithTheRealChecker(t *testing.T) {
 	v := realVerifier(t, DefaultsName, Additions{})
 	for _, code := range []string{"", "1 + 1", usualCell, "import re\nre.compile('a')"} {
 		err := verify(t.Context(), v, "", sessions.RunsCode, code)
-		assert(t, err == nil, "%s\n%v", code, err)
+		expect(t, err == nil, "%s\n%v", code, err)
 	}
 	for _, code := range []string{"import os\nos.system('ls')", "import subprocess", "eval('1')", "().__class__.__base__.__subclasses__()"} {
 		err := verify(t.Context(), v, "", sessions.RunsCode, code)
-		assert(t, sessions.CodeOf(err) == sessions.CodeRefused, "%s: %v", code, err)
+		expect(t, sessions.CodeOf(err) == sessions.CodeRefused, "%s: %v", code, err)
 	}
 	err := verify(t.Context(), v, "", sessions.RunsCode, "x = (1,")
-	assert(t, errors.Is(err, sessions.ErrSyntax) && strings.Contains(err.Error(), "line 1"), "%v", err)
+	expect(t, errors.Is(err, sessions.ErrSyntax) && strings.Contains(err.Error(), "line 1"), "%v", err)
 }
 
 // TestEveryRuleWithTheRealChecker: each key of the file is one of the checker's.
@@ -88,7 +88,7 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 		must(t, os.WriteFile(path, []byte(rules), 0o600))
 		v := realVerifier(t, path, Additions{})
 		err := verify(t.Context(), v, "", sessions.RunsCode, code)
-		assert(t, sessions.CodeOf(err) == sessions.CodeRefused && !strings.Contains(err.Error(), "could not be checked"), "%s: %v", rules, err)
+		expect(t, sessions.CodeOf(err) == sessions.CodeRefused && !strings.Contains(err.Error(), "could not be checked"), "%s: %v", rules, err)
 		if err := verify(t.Context(), v, "", sessions.RunsCode, "df_1 = 1"); err != nil {
 			t.Errorf("%s: %v", rules, err)
 		}
@@ -110,11 +110,11 @@ func TestInstallsWithTheRealChecker(t *testing.T) {
 		v := realVerifier(t, path, Additions{})
 		err := verify(t.Context(), v, "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
 		if refusedFor == "" {
-			assert(t, err == nil, "%s: %v", rules, err)
+			expect(t, err == nil, "%s: %v", rules, err)
 			continue
 		}
 		refused(t, err, "Not run: 1 thing in the installation is against the policy", refusedFor, "Nothing has run. Do with")
-		assert(t, !strings.Contains(err.Error(), "line 1"), "%v", err)
+		expect(t, !strings.Contains(err.Error(), "line 1"), "%v", err)
 	}
 }
 

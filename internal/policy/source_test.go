@@ -52,7 +52,7 @@ func (w *watched) blocks(t *testing.T, later time.Duration, want ...string) {
 	t.Helper()
 	w.time = w.time.Add(later)
 	diff := cmp.Diff(want, w.Book().Rules("").BlockedModules)
-	assert(t, diff == "", "blocked modules (-want +got):\n%s", diff)
+	expect(t, diff == "", "blocked modules (-want +got):\n%s", diff)
 }
 
 func TestFileIsReadAgain(t *testing.T) {
@@ -65,7 +65,7 @@ func TestFileIsReadAgain(t *testing.T) {
 	w.write(t, "blocked_modules: [a3]")
 	w.blocks(t, reload.LookEvery, "a3")
 	n := strings.Count(w.log.String(), "policy read again")
-	assert(t, n == 2, "%d notes:\n%s", n, w.log.String())
+	expect(t, n == 2, "%d notes:\n%s", n, w.log.String())
 }
 
 // TestBrokenFileLeavesTheRules: a mistake, or no file, must not open the door.
@@ -80,7 +80,7 @@ func TestBrokenFileLeavesTheRules(t *testing.T) {
 	w.blocks(t, time.Hour, "a")
 	w.blocks(t, time.Hour, "a")
 	n := strings.Count(w.log.String(), "level=ERROR")
-	assert(t, n == 2 && strings.Contains(w.log.String(), "policy.yaml, line 2: blocked_module"), "%d errors:\n%s", n, w.log.String())
+	expect(t, n == 2 && strings.Contains(w.log.String(), "policy.yaml, line 2: blocked_module"), "%d errors:\n%s", n, w.log.String())
 	w.write(t, "blocked_modules: [d]")
 	w.blocks(t, reload.LookEvery, "d")
 }
@@ -97,7 +97,7 @@ func TestOpen(t *testing.T) {
 	must(t, err)
 	want := Rules{AllowedModules: more.AllowModules, BlockedModules: more.BlockModules, BlockedFunctions: []string{"os.system"}}
 	diff := cmp.Diff(want, s.Book().Rules("anybody"))
-	assert(t, diff == "", "%v", diff)
+	expect(t, diff == "", "%v", diff)
 	if s, err = Open(DefaultsName, more, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestOpen(t *testing.T) {
 	must(t, err)
 	got := s.Book().Rules("")
 	n := len(shipped.Rules("").BlockedModules)
-	assert(t, n != 0 && len(got.BlockedModules) == n+1, "%v", got.BlockedModules)
+	expect(t, n != 0 && len(got.BlockedModules) == n+1, "%v", got.BlockedModules)
 	if _, err := Open("", Additions{BlockFunctions: []string{"os system"}}, nil); err == nil || !strings.Contains(err.Error(), "--block-functions") {
 		t.Error(err)
 	}

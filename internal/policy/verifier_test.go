@@ -49,14 +49,14 @@ func refused(t *testing.T, err error, words ...string) {
 	t.Helper()
 	insist(t, sessions.CodeOf(err) == sessions.CodeRefused, "the error is %v", err)
 	for _, word := range words {
-		assert(t, strings.Contains(err.Error(), word), "%q is not in:\n%v", word, err)
+		expect(t, strings.Contains(err.Error(), word), "%q is not in:\n%v", word, err)
 	}
 }
 
 func TestRefusal(t *testing.T) {
 	v, s := testVerifier(t, someRules)
 	err := check(t, v, "good")
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	refused(t, check(t, v, "bad"), "Not run: 1 thing in the code is against the policy of this server.\nline 1, column 1: bad — blocked word bad\n", "Nothing has run")
 	refused(t, check(t, v, "bad use good\nwell\nbad"), "2 things in the code are", "line 1, column 1: bad — blocked word bad: use good\nline 3, column 1: bad —")
 	refused(t, verify(t.Context(), v, "", sessions.RunsCommand, "bad"), "1 thing in the command", "\ncolumn 1: bad —")
@@ -73,7 +73,7 @@ func TestRefusal(t *testing.T) {
 	}
 	refused(t, verify(t.Context(), v, "", sessions.RunsCommand, "syntax"), "could not be checked", "invalid syntax")
 	n := s.started.Load()
-	assert(t, n == 1, "%d checkers were started for one call after the other", n)
+	expect(t, n == 1, "%d checkers were started for one call after the other", n)
 }
 
 // asked returns what the checker was asked.
@@ -94,7 +94,7 @@ func TestWhoIsAskedWhat(t *testing.T) {
 		verify(t.Context(), v, "free", sessions.RunsCode, "bad"),
 		verify(t.Context(), v, "ci", sessions.RunsPlugin, "bad"),
 	} {
-		assert(t, err == nil && s.started.Load() == 0, "what no rule is about was checked: %v", err)
+		expect(t, err == nil && s.started.Load() == 0, "what no rule is about was checked: %v", err)
 	}
 	const sealed = `"magics":{"pip":"refuse","shell":"refuse"}}`
 	for client, want := range map[sessions.Client]string{
@@ -103,7 +103,7 @@ func TestWhoIsAskedWhat(t *testing.T) {
 		q := asked(t, verify(t.Context(), v, client, sessions.RunsCommand, "echo"))
 		var compact bytes.Buffer
 		_ = json.Compact(&compact, q.Policy)
-		assert(t, compact.String() == want && q.Kind == "command" && q.Code == "echo", "%q: %s %q %q", client, compact.String(), q.Kind, q.Code)
+		expect(t, compact.String() == want && q.Kind == "command" && q.Code == "echo", "%q: %s %q %q", client, compact.String(), q.Kind, q.Code)
 	}
 }
 
@@ -125,12 +125,12 @@ func TestChecksThatFail(t *testing.T) {
 	} {
 		refused(t, check(t, v, code), "could not be checked", words, "Nothing has run", "Split it")
 		err := check(t, v, "good")
-		assert(t, err == nil, "after %s: %v", code, err)
+		expect(t, err == nil, "after %s: %v", code, err)
 	}
 	refused(t, check(t, v, strings.Repeat("#", mostCode+1)), "at most 2097152 are checked")
-	assert(t, strings.Contains(log.String(), "crashed as it was told to"), "the log lacks a checker's last words:\n%s", log.String())
+	expect(t, strings.Contains(log.String(), "crashed as it was told to"), "the log lacks a checker's last words:\n%s", log.String())
 	n := s.started.Load()
-	assert(t, n >= 6, "%d checkers were started", n)
+	expect(t, n >= 6, "%d checkers were started", n)
 }
 
 // TestCodeThatKillsCheckers takes at most one with it that has served before.
@@ -139,9 +139,9 @@ func TestCodeThatKillsCheckers(t *testing.T) {
 	must(t, check(t, v, "good"))
 	refused(t, check(t, v, "kill"), "could not be checked")
 	n := s.started.Load()
-	assert(t, n == 2, "%d checkers were started for it", n-1)
+	expect(t, n == 2, "%d checkers were started for it", n-1)
 	err := check(t, v, "good")
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 func TestCheckThatTakesTooLong(t *testing.T) {
@@ -150,7 +150,7 @@ func TestCheckThatTakesTooLong(t *testing.T) {
 	<-s.last.Load().Ended()
 	v.checker.limit = time.Minute
 	err := check(t, v, "good")
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // TestIdleCheckerDies: nobody notices.
@@ -172,7 +172,7 @@ func TestChecksTakeTurns(t *testing.T) {
 	}
 	all.Wait()
 	n := s.started.Load()
-	assert(t, n == 1, "%d checkers were started", n)
+	expect(t, n == 1, "%d checkers were started", n)
 }
 
 // TestLanes: while a client's question waits for the checker, its others don't stand in the
@@ -196,7 +196,7 @@ func TestLanes(t *testing.T) {
 	leave()
 	(<-next)()
 	bobs()
-	assert(t, len(l.of) == 0, "lanes stay: %v", l.of)
+	expect(t, len(l.of) == 0, "lanes stay: %v", l.of)
 }
 
 func TestCancelledCheck(t *testing.T) {
@@ -209,10 +209,10 @@ func TestCancelledCheck(t *testing.T) {
 	cancel()
 	for _, done := range []chan error{first, second} {
 		err := <-done
-		assert(t, errors.Is(err, context.Canceled), "%v", err)
+		expect(t, errors.Is(err, context.Canceled), "%v", err)
 	}
 	err := check(t, v, "good")
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // TestBusyCheckers: nobody waits for ever for a turn.
@@ -232,13 +232,13 @@ func TestBusyCheckers(t *testing.T) {
 	v.checker.wait = time.Millisecond // of the others: the first one has had its turn
 	for range 9 {
 		err := check(t, v, "good")
-		assert(t, sessions.CodeOf(err) == sessions.CodeBusy && strings.Contains(err.Error(), "Try again"), "%v", err)
+		expect(t, sessions.CodeOf(err) == sessions.CodeBusy && strings.Contains(err.Error(), "Try again"), "%v", err)
 	}
 	cancel()
 	err := <-hangs
-	assert(t, errors.Is(err, context.Canceled), "%v", err)
+	expect(t, errors.Is(err, context.Canceled), "%v", err)
 	n := s.started.Load()
-	assert(t, n == 1, "%d checkers were started", n)
+	expect(t, n == 1, "%d checkers were started", n)
 }
 
 func TestLargeCodeTakesAFreshChecker(t *testing.T) {
@@ -247,7 +247,7 @@ func TestLargeCodeTakesAFreshChecker(t *testing.T) {
 		must(t, check(t, v, strings.Repeat("# a comment\n", large/12+1)))
 	}
 	n := s.started.Load()
-	assert(t, n == 2, "%d checkers were started", n)
+	expect(t, n == 2, "%d checkers were started", n)
 }
 
 func TestVerifierWithoutPython(t *testing.T) {
@@ -255,7 +255,7 @@ func TestVerifierWithoutPython(t *testing.T) {
 		o.Start = func(context.Context) (Process, error) { return nil, errors.New("no Python here") }
 	})
 	err := check(t, v, "good")
-	assert(t, sessions.CodeOf(err) == sessions.CodeStart && strings.Contains(err.Error(), "no Python here"), "%v", err)
+	expect(t, sessions.CodeOf(err) == sessions.CodeStart && strings.Contains(err.Error(), "no Python here"), "%v", err)
 	if err := v.Warm(t.Context()); err == nil {
 		t.Error("a checker was started of nothing")
 	}
@@ -269,7 +269,7 @@ func TestClosedVerifier(t *testing.T) {
 	v.Close()
 	<-idle.Ended()
 	err := <-hangs
-	assert(t, sessions.CodeOf(err) == sessions.CodeClosed, "code was checked as the server stopped: %v", err)
+	expect(t, sessions.CodeOf(err) == sessions.CodeClosed, "code was checked as the server stopped: %v", err)
 	if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeClosed {
 		t.Error(err)
 	}
@@ -289,5 +289,5 @@ func TestRefusalsInTheLog(t *testing.T) {
 		many = append(many, Violation{Rule: fmt.Sprintf("%02d", i) + strings.Repeat("é", 500)})
 	}
 	text := rulesOf(many)
-	assert(t, len(text) <= 3000 && strings.HasSuffix(text, "and 20 more"), "%d bytes: %s", len(text), text)
+	expect(t, len(text) <= 3000 && strings.HasSuffix(text, "and 20 more"), "%d bytes: %s", len(text), text)
 }

@@ -112,7 +112,7 @@ func TestFind(t *testing.T) {
 			}
 			got = append(got, c.Code)
 		}
-		assert(t, strings.Join(got, " ") == want, "%q: %v, want %v", what, got, want)
+		expect(t, strings.Join(got, " ") == want, "%q: %v, want %v", what, got, want)
 	}
 }
 
@@ -126,12 +126,12 @@ func TestWhatCantBeFound(t *testing.T) {
 		"cccc@1": "has run nothing",
 	} {
 		_, err := Find(t.Context(), newShelf(), what)
-		assert(t, err != nil && strings.Contains(err.Error(), want), "%q: %v", what, err)
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%q: %v", what, err)
 	}
 	empty := newShelf()
 	empty.experiments = nil
 	_, err := Find(t.Context(), empty, "best")
-	assert(t, err != nil && strings.Contains(err.Error(), "no trial with a metric"), "%v", err)
+	expect(t, err != nil && strings.Contains(err.Error(), "no trial with a metric"), "%v", err)
 }
 
 func TestOutputIsInOrder(t *testing.T) {
@@ -162,7 +162,7 @@ func TestOutputIsInOrder(t *testing.T) {
 			said = append(said, o.Name+" "+o.Text)
 		}
 		diff := cmp.Diff(test.want, said)
-		assert(t, diff == "", "%s: %s", name, diff)
+		expect(t, diff == "", "%s: %s", name, diff)
 	}
 }
 
@@ -200,7 +200,7 @@ func TestMessageOfAnException(t *testing.T) {
 		"nothing":   {sessions.Result{ExcType: "KeyboardInterrupt", Traceback: "KeyboardInterrupt\n"}, output{Name: "KeyboardInterrupt"}},
 	} {
 		got := errorOf(test.result)
-		assert(t, got.Name == test.want.Name && got.Value == test.want.Value, "%s: %q, %q", name, got.Name, got.Value)
+		expect(t, got.Name == test.want.Name && got.Value == test.want.Value, "%s: %q, %q", name, got.Name, got.Value)
 	}
 }
 
@@ -242,10 +242,10 @@ func TestNothingHostileGetsOutOfAPage(t *testing.T) {
 	must(t, err)
 	text := string(page)
 	for _, never := range []string{"<script", "<img src=x", "</pre><", "\x1b"} {
-		assert(t, !strings.Contains(strings.ToLower(text), never), "the page has %q", never)
+		expect(t, !strings.Contains(strings.ToLower(text), never), "the page has %q", never)
 	}
 	for _, part := range []string{`http-equiv="Content-Security-Policy" content="default-src 'none';`, "data:image/svg&#43;xml;base64,", "&lt;script&gt;", ">\nred</pre>", "its file was not kept"} {
-		assert(t, strings.Contains(text, part), "the page has no %q", part)
+		expect(t, strings.Contains(text, part), "the page has no %q", part)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 	must(t, json.Unmarshal(text, &n))
 	ids := map[string]bool{}
 	for _, c := range n.Cells {
-		assert(t, !ids[c.ID] && c.ID != "", "the id %q is there twice, or empty", c.ID)
+		expect(t, !ids[c.ID] && c.ID != "", "the id %q is there twice, or empty", c.ID)
 		ids[c.ID] = true
 		outside := outsideFences(c.Source)
 		if c.Type == "markdown" && (strings.Contains(outside, "<script") || strings.Contains(outside, " [a]")) {
@@ -275,9 +275,9 @@ func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"heading", "setup", "before-1", "execution-1", "after-1", "before-2", "after-2"} {
-		assert(t, ids[id], "there is no cell %s", id)
+		expect(t, ids[id], "there is no cell %s", id)
 	}
-	assert(t, !ids["execution-2"], "a crash would be run again")
+	expect(t, !ids["execution-2"], "a crash would be run again")
 }
 
 // outsideFences is what of a Markdown text is not in blocks of code.
@@ -327,7 +327,7 @@ func TestNotebookHasNothingThatMayNotEnd(t *testing.T) {
 	if strings.Contains(string(text), `"id": "execution-1"`) || !strings.Contains(string(text), "what is below may miss what it had set") {
 		t.Errorf("%s", text)
 	}
-	assert(t, !d.Cells[0].Skipped, "the document has changed")
+	expect(t, !d.Cells[0].Skipped, "the document has changed")
 }
 
 func TestSave(t *testing.T) {
@@ -348,7 +348,7 @@ func TestSave(t *testing.T) {
 		t.Errorf("the null device is %v, %v", info.Mode(), err)
 	}
 	left, err := os.ReadDir(dir)
-	assert(t, err == nil && len(left) == 2, "%v, %v", left, err)
+	expect(t, err == nil && len(left) == 2, "%v, %v", left, err)
 	if err := Save(filepath.Join(dir, "nowhere", "a"), nil); err == nil {
 		t.Error("a directory that isn't there was written to")
 	}

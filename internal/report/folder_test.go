@@ -23,7 +23,7 @@ func TestAnExperimentsFiles(t *testing.T) {
 		names = append(names, filepath.Base(path))
 	}
 	want := []string{"tree_plot.html", "journal.json", "config.yaml", "best_solution.py", "report.md"}
-	assert(t, cmp.Equal(names, want), "wrote %v", names)
+	expect(t, cmp.Equal(names, want), "wrote %v", names)
 	for _, name := range names[1:] { // the page is looked at by a browser
 		golden(t, filepath.Join(dir, name), filepath.Join("testdata", "experiment", name+".golden"))
 	}
@@ -31,7 +31,7 @@ func TestAnExperimentsFiles(t *testing.T) {
 		t.Errorf("the figure: %v, %v", info, err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".new-*"))
-	assert(t, err == nil && len(left) == 0, "left behind: %v, %v", left, err)
+	expect(t, err == nil && len(left) == 0, "left behind: %v, %v", left, err)
 }
 
 func golden(t *testing.T, path, want string) {
@@ -45,7 +45,7 @@ func golden(t *testing.T, path, want string) {
 	expected, err := os.ReadFile(want)
 	must(t, err)
 	difference := cmp.Diff(plainEnds(string(expected)), string(got))
-	assert(t, difference == "", "%s, if wanted go test ./internal/report -update:\n%s", want, difference)
+	expect(t, difference == "", "%s, if wanted go test ./internal/report -update:\n%s", want, difference)
 }
 
 func TestARunWithoutTrialsIsReported(t *testing.T) {
@@ -61,7 +61,7 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
 	must(t, err)
 	for _, section := range []string{"## Introduction", "## Preprocessing", "## Modelling Methods", "## Results Discussion", "## Future Work", "2 times", "```python\nx = 1\n", "!ls", "```text\n100%\n", "an exception"} {
-		assert(t, strings.Contains(string(text), section), "no %q in\n%s", section, text)
+		expect(t, strings.Contains(string(text), section), "no %q in\n%s", section, text)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "best_solution.py")); err == nil {
 		t.Error("a solution of no trials")
@@ -80,14 +80,14 @@ func TestNothingMeasuredIsSaid(t *testing.T) {
 	s.add(journal.Execution{Code: "x = 1", Trial: &journal.Trial{Stage: sessions.StageDraft}, Status: sessions.StatusRunning})
 	x := s.load(t)
 	text := mustText(t, x)
-	assert(t, strings.Contains(text, "Nothing was measured.") && strings.Contains(text, "no plan was given"), "%v", text)
+	expect(t, strings.Contains(text, "Nothing was measured.") && strings.Contains(text, "no plan was given"), "%v", text)
 	page, err := treePage(x)
-	assert(t, err == nil && strings.Contains(string(page), `"status":"running"`), "%v in %s", err, page)
+	expect(t, err == nil && strings.Contains(string(page), `"status":"running"`), "%v in %s", err, page)
 }
 
 func TestMarkdownIsShownAsItWasWritten(t *testing.T) {
 	got, want := inline("a|b <i>*x*</i>\n[l](u) `c` & d\\"), `a\|b &lt;i&gt;\*x\*&lt;/i&gt; \[l\](u) \`+"`c\\` &amp; d\\\\"
-	assert(t, got == want, "got %s, want %s", got, want)
+	expect(t, got == want, "got %s, want %s", got, want)
 	if got := fenced("python", "````\nx"); !strings.HasPrefix(got, "`````python\n") || !strings.HasSuffix(got, "\n`````\n") {
 		t.Errorf("got %s", got)
 	}
@@ -103,9 +103,9 @@ func TestFiguresThatAreGoneAreNamedInThePage(t *testing.T) {
 	}
 	data := newTreeData(x)
 	got := data.Nodes[2].Figures
-	assert(t, cmp.Equal(got, []string{"figures/trial-3-1.png"}) && data.Images[got[0]].Source == "", "got %+v", got)
+	expect(t, cmp.Equal(got, []string{"figures/trial-3-1.png"}) && data.Images[got[0]].Source == "", "got %+v", got)
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
-	assert(t, err == nil && !strings.Contains(string(text), "### Figures"), "a link to nothing, %v", err)
+	expect(t, err == nil && !strings.Contains(string(text), "### Figures"), "a link to nothing, %v", err)
 }
 
 func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
@@ -117,10 +117,10 @@ func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
 	text := mustText(t, x)
 	for want, times := range map[string]int{"other = 1e+300": 2, "1e+300": 2, "Some of them measure `other` instead": 1, "| 12.125 | -1238 |": 1} {
 		got := strings.Count(text, want)
-		assert(t, got == times, "%q is there %d times:\n%s", want, got, text)
+		expect(t, got == times, "%q is there %d times:\n%s", want, got, text)
 	}
 	data := newTreeData(x)
-	assert(t, data.Metric == "score" && data.Nodes[2].Metric.Name == "other" && data.Nodes[3].Metric.Name == "score", "%+v", data)
+	expect(t, data.Metric == "score" && data.Nodes[2].Metric.Name == "other" && data.Nodes[3].Metric.Name == "score", "%+v", data)
 }
 
 // TestHiddenCharactersAreCleaned: nothing that acts on a terminal, or turns the
@@ -182,10 +182,10 @@ func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 				t.Errorf("copied %v, %v", copied, err)
 			}
 			for _, image := range newTreeData(x).Images {
-				assert(t, image.Source == "", "the page has %s", image.Source)
+				expect(t, image.Source == "", "the page has %s", image.Source)
 			}
 			for _, o := range outputs(x.Executions[2]) {
-				assert(t, o.Data == nil, "a notebook has %q", o.Data)
+				expect(t, o.Data == nil, "a notebook has %q", o.Data)
 			}
 		})
 	}
@@ -208,7 +208,7 @@ func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
 		}
 	}
 	want := pageImages / pageImage
-	assert(t, embedded == want, "%d images are in the page, want %d", embedded, want)
+	expect(t, embedded == want, "%d images are in the page, want %d", embedded, want)
 }
 
 func TestSavedJournalIsReadBack(t *testing.T) {

@@ -47,14 +47,14 @@ func TestTheSaverWritesOnceWhatChangesMeanwhile(t *testing.T) {
 	<-g.reading
 	close(g.gate)
 	must(t, saver.Close(t.Context()))
-	assert(t, g.reads <= 3, "it read %d times", g.reads)
+	expect(t, g.reads <= 3, "it read %d times", g.reads)
 	own := filepath.Join(dir, "20260504-100000-E")
 	for _, name := range []string{"journal.json", "tree_plot.html", "config.yaml", "best_solution.py", "report.md", "figures/trial-3-1.png"} {
 		_, err := os.Stat(filepath.Join(own, name))
-		assert(t, err == nil, "%v", err)
+		expect(t, err == nil, "%v", err)
 	}
 	err := saver.Close(t.Context())
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 func TestTheSaverTakesOverWhatHasChanged(t *testing.T) {
@@ -116,7 +116,7 @@ func TestTheSaverSaysOnceWhatGoesWrong(t *testing.T) {
 	for range 3 {
 		saver.save([]string{"E", "unknown"})
 	}
-	assert(t, strings.Count(log.String(), "\n") == 2 && strings.Contains(log.String(), "making the experiment's directory"), "%v", log.String())
+	expect(t, strings.Count(log.String(), "\n") == 2 && strings.Contains(log.String(), "making the experiment's directory"), "%v", log.String())
 }
 
 func TestTheSaverThatIsHeldUpGivesUp(t *testing.T) {
@@ -128,7 +128,7 @@ func TestTheSaverThatIsHeldUpGivesUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	err := saver.Close(ctx)
-	assert(t, errors.Is(err, context.Canceled), "got %v", err)
+	expect(t, errors.Is(err, context.Canceled), "got %v", err)
 	close(g.gate)
 	must(t, saver.Close(t.Context()))
 }

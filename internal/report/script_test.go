@@ -23,7 +23,7 @@ func TestCodeThatIsRunFromAText(t *testing.T) {
 		"from __future__ import annotations": true,
 	} {
 		got := asText.MatchString(code)
-		assert(t, got == want, "%q: %v", code, got)
+		expect(t, got == want, "%q: %v", code, got)
 	}
 }
 
@@ -40,7 +40,7 @@ func FuzzScript(f *testing.F) {
 		e.Status = sessions.StatusCrashed
 		_, text, _ := strings.Cut(script(nil, newCells([]journal.Execution{e})), "\n# %%")
 		for line := range strings.Lines(text) {
-			assert(t, line == "\n" || strings.HasPrefix(line, "#") || line == " [1] @0\n", "%q is left of %q", line, code)
+			expect(t, line == "\n" || strings.HasPrefix(line, "#") || line == " [1] @0\n", "%q is left of %q", line, code)
 		}
 	})
 }
@@ -132,8 +132,8 @@ func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
 		t.Fatalf("%v: %s\n%s\n%s", err, output, problems.String(), script)
 	}
 	for _, failed := range []string{"ZeroDivisionError: division by zero", "KeyboardInterrupt", "SystemExit: 3", "OSError: deep", "the command was ended", "would keep deep.txt"} {
-		assert(t, strings.Contains(problems.String(), failed), "no %s in %s", failed, problems.String())
+		expect(t, strings.Contains(problems.String(), failed), "no %s in %s", failed, problems.String())
 	}
-	assert(t, !strings.ContainsAny(script, "\x1b\u202e") && !strings.Contains(problems.String(), "differs"), "%s\n%s", script, problems.String())
-	assert(t, strings.Contains(script, `# Left out, as plugins live in the server: find(a="x\ny")`), "the plugin's call is not named:\n%s", script)
+	expect(t, !strings.ContainsAny(script, "\x1b\u202e") && !strings.Contains(problems.String(), "differs"), "%s\n%s", script, problems.String())
+	expect(t, strings.Contains(script, `# Left out, as plugins live in the server: find(a="x\ny")`), "the plugin's call is not named:\n%s", script)
 }

@@ -13,13 +13,13 @@ func TestOutputIsReadAsATerminalShowsIt(t *testing.T) {
 		"\xff":                              "\ufffd",
 	} {
 		got := readable(text)
-		assert(t, got == want, "%q is read as %q, want %q", text, got, want)
+		expect(t, got == want, "%q is read as %q, want %q", text, got, want)
 	}
 }
 
 func TestShortenKeepsBothEndsAndWholeCharacters(t *testing.T) {
 	got := shorten("abc", 3)
-	assert(t, got == "abc", "got %q", got)
+	expect(t, got == "abc", "got %q", got)
 	if got, want := shorten("ééééé", 5), "é\n… 3 characters left out …\né"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -39,16 +39,16 @@ func TestThePageHoldsNothingThatCouldRun(t *testing.T) {
 		t.Error("code of a trial stands in the page as it is")
 	}
 	for _, outside := range []string{"https://", "src=\"http", "@import", "url("} {
-		assert(t, !strings.Contains(text, outside), "the page needs %s", outside)
+		expect(t, !strings.Contains(text, outside), "the page needs %s", outside)
 	}
-	assert(t, !strings.Contains(text, "{{") && strings.Contains(text, "default-src 'none'"), "the page is not filled in")
+	expect(t, !strings.Contains(text, "{{") && strings.Contains(text, "default-src 'none'"), "the page is not filled in")
 }
 
 func TestThePageOfAThousandTrials(t *testing.T) {
 	page, err := treePage(large(1000).load(t))
 	must(t, err)
 	dom := browse(t, page)
-	assert(t, strings.Count(dom, ` id="node-`) == 1000, "the page did not draw: %d bytes of DOM", len(dom))
+	expect(t, strings.Count(dom, ` id="node-`) == 1000, "the page did not draw: %d bytes of DOM", len(dom))
 }
 
 // large is an experiment of n trials: chains of ten, and some that failed.

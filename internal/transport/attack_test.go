@@ -84,11 +84,11 @@ func TestAttacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			response, _ := h.answers(t, name, test.request, test.status)
 			allowed := response.Header.Get("Access-Control-Allow-Origin")
-			assert(t, allowed == "", "a page may read this: %q", allowed)
+			expect(t, allowed == "", "a page may read this: %q", allowed)
 		})
 	}
 	n := h.tools.ran.Load()
-	assert(t, n == 0, "%d tools ran", n)
+	expect(t, n == 0, "%d tools ran", n)
 	for name, friend := range map[string]request{
 		"plain": call, "an allowed origin": call.with("Origin", "https://allowed.example", "Sec-Fetch-Site", "cross-site"),
 		"our own origin": call.with("Origin", "http://"+h.addr), "localhost": as(call, "LOCALHOST:1234"),
@@ -127,7 +127,7 @@ func TestPagesOfAllowedOrigins(t *testing.T) {
 	} {
 		response, body := h.send(t, q.with("Origin", friend))
 		got := response.Header.Get("Access-Control-Allow-Origin")
-		assert(t, got == friend, "%s: it may not be read (%q): %s %s", name, got, response.Status, body)
+		expect(t, got == friend, "%s: it may not be read (%q): %s %s", name, got, response.Status, body)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestRoutesBesideMCP(t *testing.T) {
 	health := request{method: "GET", path: "/healthz"}
 	h.answers(t, "a rebound name", as(health, "evil.example"), http.StatusForbidden)
 	h.answers(t, "a foreign page", health.with("Origin", "https://evil.example"), http.StatusForbidden)
-	assert(t, !called, "it was let through")
+	expect(t, !called, "it was let through")
 	if h.answers(t, "health", health, http.StatusOK); !called {
 		t.Error("it was not asked")
 	}

@@ -61,7 +61,7 @@ func TestAPrincipalAndItsConversations(t *testing.T) {
 		"through a proxy": inModern(t, who).with("X-Forwarded-For", "203.0.113.7"),
 	} {
 		got := h.whoIs(t, q.with(ann...))
-		assert(t, got == "principal:ann|", "%s: %s", name, got)
+		expect(t, got == "principal:ann|", "%s: %s", name, got)
 		chat := q.saying(strings.Replace(q.body, `"params":{`, `"params":{"_meta":{"openai/session":"chat-7"},`, 1))
 		if strings.Contains(q.body, `"_meta"`) {
 			chat = q.saying(strings.Replace(q.body, `"_meta":{`, `"_meta":{"openai/session":"chat-7",`, 1))
@@ -73,14 +73,14 @@ func TestAPrincipalAndItsConversations(t *testing.T) {
 	stream, messages := h.stream(t.Context(), t, ann...)
 	h.send(t, messages.saying(strings.Replace(who.body, `"params":{`, `"params":{"_meta":{"openai/session":"chat-8"},`, 1)).with(ann...))
 	got := textOf(t, stream.next())
-	assert(t, got == "principal:ann|chat-8", "SSE: %s", got)
+	expect(t, got == "principal:ann|chat-8", "SSE: %s", got)
 }
 
 func TestClientsOnLines(t *testing.T) {
 	c := stdio(t)
 	c.say(calling(1, "who", ""))
 	got := textOf(t, c.next())
-	assert(t, got == "stdio|", "%v", got)
+	expect(t, got == "stdio|", "%v", got)
 	tl := newTools()
 	c = converseWith(t, tl, tl.server(), func(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
 		return ServeLines(ctx, s, in, out, Caller{Client: "connect:ann"}, slog.New(slog.DiscardHandler))
@@ -97,12 +97,12 @@ func TestASessionOfAnOlderEra(t *testing.T) {
 	first, second := h.session(t), h.session(t)
 	for _, id := range []string{first, second, first} {
 		got := h.whoIs(t, who.with(mcpSession, id))
-		assert(t, got == "session:"+id+"|", "%v", got)
+		expect(t, got == "session:"+id+"|", "%v", got)
 	}
 	stream, messages := h.stream(t.Context(), t)
 	h.send(t, messages.saying(who.body))
 	got := textOf(t, stream.next())
-	assert(t, got == "session:"+messages.path[strings.Index(messages.path, "=")+1:]+"|", "%v", got)
+	expect(t, got == "session:"+messages.path[strings.Index(messages.path, "=")+1:]+"|", "%v", got)
 }
 
 // TestAProcess: its calls are of one client, on any connection and without a session
@@ -116,17 +116,17 @@ func TestAProcess(t *testing.T) {
 			for range 2 {
 				h.http.CloseIdleConnections()
 				got := h.whoIs(t, q)
-				assert(t, got == own(t)+want+"|", "%s: %q: %s", network, want, got)
+				expect(t, got == own(t)+want+"|", "%s: %q: %s", network, want, got)
 			}
 		}
 		long := strings.Repeat("x", 1000)
 		got := h.whoIs(t, named(t, who, long))
-		assert(t, got == own(t)+long[:64]+"|", "%s: %s", network, got)
+		expect(t, got == own(t)+long[:64]+"|", "%s: %s", network, got)
 		for i := range 2 * mostNames {
 			h.whoIs(t, named(t, who, fmt.Sprint(i)))
 		}
 		n := len(h.processes.names[h.processes.all()[0]])
-		assert(t, n == mostNames, "%s: %d names", network, n)
+		expect(t, n == mostNames, "%s: %d names", network, n)
 	}
 }
 
@@ -139,10 +139,10 @@ func TestAnotherProcess(t *testing.T) {
 			t.Errorf("%s: %s and %s", network, a, b)
 		}
 		again := first.ask(t)
-		assert(t, again == a, "%s: %s, then %s", network, a, again)
+		expect(t, again == a, "%s: %s, then %s", network, a, again)
 		first.end(t)
 		left := soon(t, h.leaving)
-		assert(t, left+"|" == a, "%s: %s left, not %s", network, left, a)
+		expect(t, left+"|" == a, "%s: %s left, not %s", network, left, a)
 		if again := second.ask(t); again != b || len(h.leaving) > 0 {
 			t.Errorf("%s: %s, then %s", network, b, again)
 		}
@@ -158,13 +158,13 @@ func TestWhoIsNoProcess(t *testing.T) {
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"} {
 		for era, q := range map[string]request{"modern": who, "no session": post(calling(1, "who", ""))} {
 			got := h.whoIs(t, q.with(header, "203.0.113.7"))
-			assert(t, got == "|", "%s, %s: %s", header, era, got)
+			expect(t, got == "|", "%s, %s: %s", header, era, got)
 		}
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", nil)
 	must(t, err)
 	got := h.withoutSession(r, message{clientName: "x"})
-	assert(t, got.Client == "", "another machine: %+v", got)
+	expect(t, got.Client == "", "another machine: %+v", got)
 	known := context.WithValue(t.Context(), peerKey{}, func() socketPeer { return socketPeer{user: "1000"} })
 	r = r.WithContext(known)
 	if got := h.withoutSession(r, message{clientName: "x"}); got.Client != "user:1000 x" {
@@ -180,13 +180,13 @@ func TestWhoIsNoProcess(t *testing.T) {
 func TestWithoutASession(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	_, body := h.send(t, post(calling(9, "remember", `{"word":"x"}`)))
-	assert(t, textOf(t, body) == "x", "%v", body)
+	expect(t, textOf(t, body) == "x", "%v", body)
 	if _, body := h.send(t, post(calling(9, "remember", `{"word":"y"}`))); textOf(t, body) != "xy" {
 		t.Errorf("two calls of one program share nothing: %s", body)
 	}
 	for _, method := range []string{"ping", "tools/list", "resources/list"} {
 		_, body := h.answers(t, method, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`), http.StatusOK)
-		assert(t, strings.Contains(body, `"id":7,"result"`), "%s: %s", method, body)
+		expect(t, strings.Contains(body, `"id":7,"result"`), "%s: %s", method, body)
 	}
 	for _, note := range []string{"notifications/initialized", "notifications/cancelled"} {
 		h.answers(t, note, post(`{"jsonrpc":"2.0","method":"`+note+`","params":{"requestId":1}}`), http.StatusAccepted)
@@ -194,10 +194,10 @@ func TestWithoutASession(t *testing.T) {
 	notified, _ := h.follow(t.Context(), t, post(calling(1, "count", `{"to":3,"name":"x"}`)))
 	for range 3 {
 		event := notified.next()
-		assert(t, strings.Contains(event, "progress"), "%v", event)
+		expect(t, strings.Contains(event, "progress"), "%v", event)
 	}
 	event := notified.next()
-	assert(t, strings.Contains(event, `"id":1`), "%v", event)
+	expect(t, strings.Contains(event, `"id":1`), "%v", event)
 	ctx, hangUp := context.WithCancel(t.Context())
 	go func() {
 		soon(t, h.tools.began)
@@ -208,7 +208,7 @@ func TestWithoutASession(t *testing.T) {
 		t.Error(response.Status)
 	}
 	err := soon(t, h.tools.ended)
-	assert(t, err == context.Canceled, "%v", err)
+	expect(t, err == context.Canceled, "%v", err)
 }
 
 // houses are servers on TCP and, where there are such, on a Unix socket.
@@ -279,7 +279,7 @@ func (c *client) end(t *testing.T) {
 	t.Helper()
 	_ = c.in.Close()
 	err := c.command.Wait()
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 }
 
 // beClient is what such a process does: for each line it asks who it is, on a

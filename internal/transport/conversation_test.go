@@ -102,11 +102,11 @@ func TestACancelBehindItsCall(t *testing.T) {
 			c.say(call, cancelling(fmt.Sprint(id)))
 			soon(t, c.tools.began)
 			err := soon(t, c.tools.ended)
-			assert(t, err == context.Canceled, "%v", err)
+			expect(t, err == context.Canceled, "%v", err)
 		}
 		c.say(calling(7777, "remember", ""))
 		answer := c.next()
-		assert(t, strings.Contains(answer, `"id":7777`), "%s: %s", era, answer)
+		expect(t, strings.Contains(answer, `"id":7777`), "%s: %s", era, answer)
 	}
 }
 
@@ -122,7 +122,7 @@ func TestMoreCallsThanWorkers(t *testing.T) {
 	}
 	c.say(calling(mostInflight, "wait", ""))
 	answer := c.next()
-	assert(t, strings.Contains(answer, fmt.Sprintf(`"id":%d`, mostInflight)) && strings.Contains(answer, "the limit"), "%v", answer)
+	expect(t, strings.Contains(answer, fmt.Sprintf(`"id":%d`, mostInflight)) && strings.Contains(answer, "the limit"), "%v", answer)
 	c.say(cancelling("0"))
 	soon(t, c.tools.ended)
 }
@@ -143,11 +143,11 @@ func TestWhatIsNoMessage(t *testing.T) {
 	} {
 		c.say(line)
 		text := c.next()
-		assert(t, codeIn(t, text) == code, "%s: %s", line, text)
+		expect(t, codeIn(t, text) == code, "%s: %s", line, text)
 	}
 	c.say("", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, `{"jsonrpc":"2.0","id":7,"result":{}}`, pinging)
 	answer := c.next()
-	assert(t, strings.Contains(answer, `"id":7,"result"`), "an answer was answered: %s", answer)
+	expect(t, strings.Contains(answer, `"id":7,"result"`), "an answer was answered: %s", answer)
 }
 
 func codeIn(t testing.TB, text string) int {
@@ -171,7 +171,7 @@ func TestBatches(t *testing.T) {
 		c.say(batch)
 		text := c.next()
 		if version != mcp.ProtocolVersion20250326 {
-			assert(t, codeIn(t, text) == mcp.INVALID_REQUEST && strings.Contains(text, version) && c.tools.ran.Load() <= 0, "%s: %s", version, text)
+			expect(t, codeIn(t, text) == mcp.INVALID_REQUEST && strings.Contains(text, version) && c.tools.ran.Load() <= 0, "%s: %s", version, text)
 			continue
 		}
 		var answers []struct {
@@ -211,7 +211,7 @@ func TestConnectionsOfOneProcess(t *testing.T) {
 	bob.agree(legacy)
 	ann.say(calling(1, "remember", `{"word":"a"}`))
 	text := textOf(t, ann.next())
-	assert(t, text == "a", "%v", text)
+	expect(t, text == "a", "%v", text)
 	bob.say(calling(1, "remember", `{"word":"b"}`))
 	if text := textOf(t, bob.next()); text != "b" {
 		t.Errorf("two connections are one client: %s", text)
@@ -221,7 +221,7 @@ func TestConnectionsOfOneProcess(t *testing.T) {
 	question := ann.next()
 	bob.say(calling(2, "roots", ""))
 	asked := bob.next()
-	assert(t, strings.Contains(asked, `"id":1,"method":"roots/list"`), "%v", asked)
+	expect(t, strings.Contains(asked, `"id":1,"method":"roots/list"`), "%v", asked)
 	ann.say(answering(t, question))
 	if text := textOf(t, ann.next()); text != "acceptmap[name:Ann]" {
 		t.Error(text)
@@ -263,7 +263,7 @@ func TestListening(t *testing.T) {
 	c := converseWith(t, tl, s, serveStdio)
 	c.say(listening(t, 1).body)
 	text := c.next()
-	assert(t, strings.Contains(text, "acknowledged"), "%v", text)
+	expect(t, strings.Contains(text, "acknowledged"), "%v", text)
 	soon(t, sessions).NotificationChannel() <- mcp.JSONRPCNotification{JSONRPC: "2.0", Notification: mcp.Notification{Method: "test/changed"}}
 	if text := c.next(); !strings.Contains(text, "test/changed") {
 		t.Error(text)

@@ -33,19 +33,19 @@ func TestIDsComeBack(t *testing.T) {
 			"an error": post(failing).with(mcpSession, session),
 		} {
 			_, body := h.send(t, q)
-			assert(t, strings.Contains(body, `"id":`+id+`,`) || strings.Contains(body, `"id":`+id+`}`), "%s, %s: %s", id, name, body)
+			expect(t, strings.Contains(body, `"id":`+id+`,`) || strings.Contains(body, `"id":`+id+`}`), "%s, %s: %s", id, name, body)
 		}
 		listen := listening(t, 77)
 		listen.body = strings.Replace(listen.body, `"id":77`, `"id":`+id, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		listening, _ := h.follow(ctx, t, listen)
 		event := listening.next()
-		assert(t, strings.Contains(event, `subscriptionId":`+id), "%s, listening: %s", id, event)
+		expect(t, strings.Contains(event, `subscriptionId":`+id), "%s, listening: %s", id, event)
 		cancel()
 		c := stdio(t)
 		c.say(failing)
 		text := c.next()
-		assert(t, strings.Contains(text, `"id":`+id+`,`) || strings.Contains(text, `"id":`+id+`}`), "%s, an error on stdio: %s", id, text)
+		expect(t, strings.Contains(text, `"id":`+id+`,`) || strings.Contains(text, `"id":`+id+`}`), "%s, an error on stdio: %s", id, text)
 		c.say(listen.body)
 		if text := c.next(); !strings.Contains(text, `subscriptionId":`+id) {
 			t.Errorf("%s, listening on stdio: %s", id, text)
@@ -53,7 +53,7 @@ func TestIDsComeBack(t *testing.T) {
 	}
 	for _, id := range []string{"{}", "[1]", "true", "null"} {
 		_, body := h.answers(t, id, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`).with(mcpSession, session), http.StatusBadRequest)
-		assert(t, codeIn(t, body) == mcp.INVALID_REQUEST, "%s: %s", id, body)
+		expect(t, codeIn(t, body) == mcp.INVALID_REQUEST, "%s: %s", id, body)
 	}
 }
 
@@ -73,12 +73,12 @@ func TestBatchesOverHTTP(t *testing.T) {
 	for _, a := range answers {
 		ids = append(ids, string(a.ID))
 	}
-	assert(t, slices.Equal(ids, []string{"1", "null", "3", "4", "9007199254740993"}), "%s", body)
+	expect(t, slices.Equal(ids, []string{"1", "null", "3", "4", "9007199254740993"}), "%s", body)
 	h.answers(t, "a notification", post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`).with(mcpSession, session), http.StatusAccepted)
 	h.answers(t, "a made-up session", post(batch).with(mcpSession, "ABC"), http.StatusNotFound)
 	for _, version := range []string{"2024-11-05", "2025-06-18", legacy, modern} {
 		_, body := h.answers(t, version, post(batch).with(mcpSession, session, mcp.HeaderProtocolVersion, version), http.StatusBadRequest)
-		assert(t, codeIn(t, body) == mcp.INVALID_REQUEST && strings.Contains(body, version), "%s: %s", version, body)
+		expect(t, codeIn(t, body) == mcp.INVALID_REQUEST && strings.Contains(body, version), "%s: %s", version, body)
 	}
 	many := post("["+strings.Repeat(pinging+",", mostInflight)+pinging+"]").with(mcpSession, session)
 	if _, body := h.answers(t, "many", many, http.StatusBadRequest); !strings.Contains(body, "at most") {
@@ -112,7 +112,7 @@ func TestTheNewestEraHasNoBatches(t *testing.T) {
 func TestALargeNameThatIsThereTwice(t *testing.T) {
 	name := strings.Repeat("x", 10_000)
 	_, err := parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping","` + name + `":1,"` + name + `":2}`))
-	assert(t, err != nil && strings.Contains(err.Error(), "twice") && len(err.Error()) <= 200, "%v", err)
+	expect(t, err != nil && strings.Contains(err.Error(), "twice") && len(err.Error()) <= 200, "%v", err)
 }
 
 // TestACancelOverHTTP finds its call each time, whichever of the two is read first,
@@ -140,7 +140,7 @@ func TestACancelOverHTTP(t *testing.T) {
 	all.Wait()
 	for range h.tools.ran.Load() {
 		err := soon(t, h.tools.ended)
-		assert(t, err == context.Canceled, "%v", err)
+		expect(t, err == context.Canceled, "%v", err)
 	}
 }
 
@@ -161,17 +161,17 @@ func TestInvalidParams(t *testing.T) {
 	missing := post(`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"missing"}}`)
 	for want, q := range map[int]request{mcp.RESOURCE_NOT_FOUND: missing.with(mcpSession, session), mcp.INVALID_PARAMS: inModern(t, missing)} {
 		_, body := h.send(t, q)
-		assert(t, codeIn(t, body) == want && !strings.Contains(body, "handler"), "missing, not %d: %s", want, body)
+		expect(t, codeIn(t, body) == want && !strings.Contains(body, "handler"), "missing, not %d: %s", want, body)
 	}
 	for name, want := range map[string]int{"strict": mcp.INVALID_PARAMS, "broken": mcp.INTERNAL_ERROR, "unknown": mcp.INVALID_PARAMS} {
 		get := post(`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"` + name + `"}}`)
 		for era, q := range map[string]request{"older": get.with(mcpSession, session), "newest": inModern(t, get), "no session": get} {
 			_, body := h.send(t, q)
-			assert(t, codeIn(t, body) == want, "%s, %s: %s", name, era, body)
+			expect(t, codeIn(t, body) == want, "%s, %s: %s", name, era, body)
 		}
 		c.say(get.body)
 		text := c.next()
-		assert(t, codeIn(t, text) == want, "%s on stdio: %s", name, text)
+		expect(t, codeIn(t, text) == want, "%s on stdio: %s", name, text)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestACancellationThatOvertakes(t *testing.T) {
 
 	h.send(t, post(cancelling("70")).with(mcpSession, mine))
 	_, body := h.send(t, post(calling(70, "remember", `{"word":"a"}`)).with(mcpSession, yours))
-	assert(t, textOf(t, body) == "a", "another client's: %s", body)
+	expect(t, textOf(t, body) == "a", "another client's: %s", body)
 	if _, body := h.send(t, post(calling(70, "remember", `{"word":"b"}`)).with(mcpSession, mine)); !strings.Contains(body, "cancelled before it came") {
 		t.Errorf("HTTP: %s", body)
 	}
@@ -198,7 +198,7 @@ func TestACancellationThatOvertakes(t *testing.T) {
 	}
 	h.send(t, messages.saying(calling(81, "remember", `{"word":"c"}`)))
 	text := textOf(t, stream.next())
-	assert(t, text == "c", "SSE: %s", text)
+	expect(t, text == "c", "SSE: %s", text)
 }
 
 func TestInflight(t *testing.T) {
@@ -219,10 +219,10 @@ func TestInflight(t *testing.T) {
 		}
 		call := begin("1")
 		f.cancelEarly("1")
-		assert(t, call() && ended == 1 && begins("1"), "cancelled %d times; an id may be used again once its request has ended", ended)
+		expect(t, call() && ended == 1 && begins("1"), "cancelled %d times; an id may be used again once its request has ended", ended)
 		first, second := begin("1"), begin("1")
-		assert(t, !first() && f.cancel("1") && second() && ended == 2, "the end of the one hides the other of the same id")
-		assert(t, !f.cancel("1"), "what has ended is cancelled")
+		expect(t, !first() && f.cancel("1") && second() && ended == 2, "the end of the one hides the other of the same id")
+		expect(t, !f.cancel("1"), "what has ended is cancelled")
 		f.cancelEarly("2")
 		if time.Sleep(earlyFor); !begins("2") {
 			t.Error("a cancellation is remembered for too long")

@@ -23,12 +23,12 @@ func TestAuthentication(t *testing.T) {
 	} {
 		for token, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer broken": 500} {
 			response, body := h.answers(t, name+" with "+token, q.with("Authorization", token), want)
-			assert(t, want != 401 || response.Header.Get("WWW-Authenticate") != "", "%s with %q: no challenge", name, token)
-			assert(t, !strings.Contains(body, "names is gone"), "%s tells of our faults: %s", name, body)
+			expect(t, want != 401 || response.Header.Get("WWW-Authenticate") != "", "%s with %q: no challenge", name, token)
+			expect(t, !strings.Contains(body, "names is gone"), "%s tells of our faults: %s", name, body)
 		}
 	}
 	n := h.tools.ran.Load()
-	assert(t, n == 0, "%d tools ran", n)
+	expect(t, n == 0, "%d tools ran", n)
 }
 
 // TestASessionIsItsPrincipals: its id alone is worth nothing.
@@ -46,9 +46,9 @@ func TestASessionIsItsPrincipals(t *testing.T) {
 		h.answers(t, "bob reaches ann's session: "+name, q.with("Authorization", "Bearer bob"), http.StatusNotFound)
 	}
 	n := h.tools.ran.Load()
-	assert(t, n == 0, "%d tools ran", n)
+	expect(t, n == 0, "%d tools ran", n)
 	_, body := h.send(t, post(call).with(mcpSession, id, "Authorization", "Bearer ann"))
-	assert(t, textOf(t, body) == "x", "ann's own session: %s", body)
+	expect(t, textOf(t, body) == "x", "ann's own session: %s", body)
 	// A principal is one client, whichever era and session it calls from.
 	again := h.session(t, "Authorization", "Bearer ann")
 	h.send(t, post(call).with(mcpSession, again, "Authorization", "Bearer ann"))
@@ -61,10 +61,10 @@ func TestASessionIsItsPrincipals(t *testing.T) {
 func TestASessionIsNotChosen(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	id := h.session(t, mcpSession, "CHOSENCHOSENCHOSENCHOSEN12")
-	assert(t, !strings.HasPrefix(id, "CHOSEN"), "%v", id)
+	expect(t, !strings.HasPrefix(id, "CHOSEN"), "%v", id)
 	first := h.session(t)
 	second := h.session(t, mcpSession, first)
-	assert(t, second != first, "two clients share a session")
+	expect(t, second != first, "two clients share a session")
 }
 
 // TestCancelling: a call ends when its own client says so, and nobody else's does.
@@ -96,14 +96,14 @@ func TestCancelling(t *testing.T) {
 	for name, body := range disguised(inModern(t, post(cancel)).body) {
 		for _, q := range []request{inModern(t, post(cancel)).saying(body), strange.saying(body)} {
 			response, answer := h.send(t, q)
-			assert(t, response.StatusCode/100 != 5 && response.StatusCode != http.StatusOK, "%s: %s %s", name, response.Status, answer)
+			expect(t, response.StatusCode/100 != 5 && response.StatusCode != http.StatusOK, "%s: %s %s", name, response.Status, answer)
 		}
 	}
 	for range 3 { // each ends as if nothing had been said
 		h.tools.finish <- struct{}{}
 	}
 	for name, text := range map[string]string{"older era": soon(t, old), "SSE": stream.next(), "newest era": soon(t, now)} {
-		assert(t, textOf(t, text) == "finished", "%s: %s", name, text)
+		expect(t, textOf(t, text) == "finished", "%s: %s", name, text)
 	}
 	if len(h.tools.ended) > 0 {
 		t.Fatalf("a stranger cancelled a call: %v", <-h.tools.ended)
@@ -114,7 +114,7 @@ func TestCancelling(t *testing.T) {
 	for name, q := range map[string]request{"older era": post(cancel).with(mcpSession, mine), "SSE": messages.saying(cancel)} {
 		h.send(t, q)
 		err := soon(t, h.tools.ended)
-		assert(t, err == context.Canceled, "%s: %v", name, err)
+		expect(t, err == context.Canceled, "%s: %v", name, err)
 	}
 	soon(t, old)
 	h.send(t, messages.saying(calling(8, "remember", `{"word":"x"}`)))
@@ -192,24 +192,24 @@ func TestLeaving(t *testing.T) {
 	t.Run("a call's connection breaks, older era", func(t *testing.T) {
 		begin(post(calling(1, "wait", "")).with(mcpSession, h.session(t)))()
 		err := soon(t, h.tools.ended)
-		assert(t, err == errDropped, "%v", err)
+		expect(t, err == errDropped, "%v", err)
 	})
 	t.Run("a call's connection is closed, newest era", func(t *testing.T) {
 		begin(inModern(t, post(calling(1, "wait", ""))))()
 		err := soon(t, h.tools.ended)
-		assert(t, err == context.Canceled, "%v", err)
+		expect(t, err == context.Canceled, "%v", err)
 	})
 	t.Run("a stream breaks", func(t *testing.T) {
 		ctx, drop := context.WithCancel(t.Context())
 		_, messages := h.stream(ctx, t)
 		h.send(t, messages.saying(calling(1, "wait", "")))
 		caller := soon(t, h.tools.began)
-		assert(t, caller.Request != "", "the log can't name the request")
+		expect(t, caller.Request != "", "the log can't name the request")
 		drop()
 		err := soon(t, h.tools.ended)
-		assert(t, err == errDropped, "%v", err)
+		expect(t, err == errDropped, "%v", err)
 		got, want := soon(t, left), caller.Client+" false"
-		assert(t, got == want, "%s, not %s", got, want)
+		expect(t, got == want, "%s, not %s", got, want)
 		h.forgets(t, messages)
 	})
 	t.Run("a client says goodbye", func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestLeaving(t *testing.T) {
 		bye := request{method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}}
 		h.answers(t, "goodbye", bye, http.StatusOK)
 		got, want := soon(t, left), "session:"+id+" true"
-		assert(t, got == want, "%s, not %s", got, want)
+		expect(t, got == want, "%s, not %s", got, want)
 		for _, q := range []request{bye, post(calling(1, "remember", "")).with(mcpSession, id), by(bye, "GET")} {
 			h.answers(t, "afterwards: "+q.method, q, http.StatusNotFound)
 		}

@@ -55,7 +55,7 @@ func TestRequestsASecondAreLimited(t *testing.T) {
 	answered := h.later(t, post(calling(7, "wait", "")).with(mcpSession, id))
 	soon(t, h.tools.began)
 	_, body := h.answers(t, "one more", post(calling(1, "remember", "")).with(mcpSession, id), http.StatusTooManyRequests)
-	assert(t, textOf(t, body) == "error: too many requests a second; slow down", "%v", body)
+	expect(t, textOf(t, body) == "error: too many requests a second; slow down", "%v", body)
 	if response, body := h.send(t, post(cancelling("7")).with(mcpSession, id)); response.StatusCode != http.StatusAccepted {
 		t.Errorf("%s %s", response.Status, body)
 		h.tools.finish <- struct{}{}
@@ -109,7 +109,7 @@ func TestRoomForSessions(t *testing.T) {
 	few.last = time.Time{}
 	oldest.last = time.Time{}.Add(time.Hour)
 	gone, ok := p.room()
-	assert(t, ok && gone == oldest && p.byID[oldest.session.id] == nil, "%+v %v", gone, ok)
+	expect(t, ok && gone == oldest && p.byID[oldest.session.id] == nil, "%+v %v", gone, ok)
 	if gone, ok := p.room(); !ok || gone != nil {
 		t.Errorf("there is room: %+v %v", gone, ok)
 	}
@@ -150,7 +150,7 @@ func TestMemoryOfOneClient(t *testing.T) {
 	must(t, mine.grow(largeBody+bodiesAtOnce*limit/2))
 	more := &incoming{of: b, owner: "me", ctx: context.Background()}
 	err := more.grow(largeBody + 1)
-	assert(t, err != nil, "one client has more than half")
+	expect(t, err != nil, "one client has more than half")
 	yours := &incoming{of: b, owner: "you", ctx: context.Background()}
 	must(t, yours.grow(limit))
 	mine.release()

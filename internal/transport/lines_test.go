@@ -80,7 +80,7 @@ func TestLinesOfAnyLength(t *testing.T) {
 					break
 				}
 			}
-			assert(t, slices.Equal(got, test.want), "%q in steps of %d: %q", test.in, step, got)
+			expect(t, slices.Equal(got, test.want), "%q in steps of %d: %q", test.in, step, got)
 		}
 	}
 }

@@ -76,14 +76,14 @@ func TestOneAddressHasItsShare(t *testing.T) {
 	far := placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: 1})
 	for _, want := range []bool{true, true, false, false} {
 		got := l.count(far, 1)
-		assert(t, got == want, "%v, not %v", got, want)
+		expect(t, got == want, "%v, not %v", got, want)
 	}
-	assert(t, l.count(placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.2")}), 1), "another address has no place")
+	expect(t, l.count(placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.2")}), 1), "another address has no place")
 	l.count(far, -1)
-	assert(t, l.count(far, 1), "a place is not given back")
+	expect(t, l.count(far, 1), "a place is not given back")
 	for _, here := range []net.Addr{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.IPv6loopback}, &net.UnixAddr{}} {
 		place := placeOf(here)
-		assert(t, place == "", "%s is not here: %s", here, place)
+		expect(t, place == "", "%s is not here: %s", here, place)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestTLS(t *testing.T) {
 			}
 			body, _ := io.ReadAll(response.Body)
 			_ = response.Body.Close()
-			assert(t, textOf(t, string(body)) == "finished" && response.ProtoMajor == 2 == second, "%s: %s", response.Proto, body)
+			expect(t, textOf(t, string(body)) == "finished" && response.ProtoMajor == 2 == second, "%s: %s", response.Proto, body)
 		})
 		soon(t, h.tools.began)
 	}
@@ -148,7 +148,7 @@ func TestTLS(t *testing.T) {
 	}
 	calls.Wait()
 	_, err = tls.Dial("tcp", h.addr, &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
-	assert(t, err != nil, "TLS 1.1 is accepted")
+	expect(t, err != nil, "TLS 1.1 is accepted")
 }
 
 func TestANewCertificateIsTaken(t *testing.T) {
@@ -168,5 +168,5 @@ func TestANewCertificateIsTaken(t *testing.T) {
 		t.Errorf("the new certificate is not served: %d", n)
 	}
 	_, err := TLSConfig(path, filepath.Join(dir, "missing"), nil)
-	assert(t, err != nil, "a missing key is no error")
+	expect(t, err != nil, "a missing key is no error")
 }

@@ -35,7 +35,7 @@ func TestNotificationsArriveBeforeTheAnswer(t *testing.T) {
 			}
 			switch {
 			case m.Result != nil:
-				assert(t, seen == notes && m.Result.Content[0].Text == name, "%s: %d notifications, then %+v", name, seen, m.Result)
+				expect(t, seen == notes && m.Result.Content[0].Text == name, "%s: %d notifications, then %+v", name, seen, m.Result)
 				return
 			case m.Params.ProgressToken != name:
 				t.Errorf("%s is told of %s", name, m.Params.ProgressToken)
@@ -52,7 +52,7 @@ func TestNotificationsArriveBeforeTheAnswer(t *testing.T) {
 				all.Go(func() {
 					answer, response := h.follow(t.Context(), t, q(i))
 					kind := response.Header.Get("Content-Type")
-					assert(t, kind == "text/event-stream" && response.Header.Get("X-Accel-Buffering") == "no", "%v", response.Header)
+					expect(t, kind == "text/event-stream" && response.Header.Get("X-Accel-Buffering") == "no", "%v", response.Header)
 					check(t, i, answer.next)
 				})
 			}
@@ -94,14 +94,14 @@ func TestElicitation(t *testing.T) {
 	h.send(t, messages.saying(calling(1, "ask", "")))
 	h.answers(t, "the answer", messages.saying(answering(t, stream.next())), http.StatusAccepted)
 	text := textOf(t, stream.next())
-	assert(t, text == want, "SSE: %s", text)
+	expect(t, text == want, "SSE: %s", text)
 
 	// A question that nobody waits for is withdrawn.
 	h.send(t, messages.saying(calling(2, "ask", "")))
 	question := idOf(t, stream.next())
 	h.send(t, messages.saying(cancelling("2")))
 	note := stream.next()
-	assert(t, strings.Contains(note, `"notifications/cancelled"`) && strings.Contains(note, `"requestId":`+question), "SSE, withdrawn: %s", note)
+	expect(t, strings.Contains(note, `"notifications/cancelled"`) && strings.Contains(note, `"requestId":`+question), "SSE, withdrawn: %s", note)
 
 	id := h.session(t)
 	answer, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
@@ -138,7 +138,7 @@ func TestListeningIsAcknowledgedFirst(t *testing.T) {
 			for range times {
 				_, body := h.send(t, nothing)
 				acknowledged, answered := strings.Index(body, "subscriptions/acknowledged"), strings.Index(body, `"result"`)
-				assert(t, acknowledged >= 0 && answered >= acknowledged, "%q", body)
+				expect(t, acknowledged >= 0 && answered >= acknowledged, "%q", body)
 			}
 		})
 	}

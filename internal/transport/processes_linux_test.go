@@ -22,7 +22,7 @@ func TestOrigins(t *testing.T) {
 			"a session": where.with(mcpSession, h.session(t)), "another": where.with(mcpSession, h.session(t)),
 		} {
 			got := h.whoIs(t, q)
-			assert(t, got == process, "%s, %s: %s, not %s", network, name, got, process)
+			expect(t, got == process, "%s, %s: %s, not %s", network, name, got, process)
 			if got := h.whoIs(t, q.with("X-Forwarded-For", "203.0.113.7")); !strings.HasPrefix(got, "address:") {
 				t.Errorf("%s, %s through a proxy: %s", network, name, got)
 			}
@@ -30,7 +30,7 @@ func TestOrigins(t *testing.T) {
 		stream, messages := h.stream(t.Context(), t)
 		h.send(t, messages.saying(where.body))
 		got := textOf(t, stream.next())
-		assert(t, got == process, "%s, SSE: %s", network, got)
+		expect(t, got == process, "%s, SSE: %s", network, got)
 	}
 }
 
@@ -40,14 +40,14 @@ func TestWhatHasEnded(t *testing.T) {
 	p, ok := proc.Read(c.pid)
 	insist(t, ok, "the client is not found")
 	origin := processPrefix + p.ID.String()
-	assert(t, !HasEnded(origin), "it lives")
+	expect(t, !HasEnded(origin), "it lives")
 	var limit unix.Rlimit
 	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
 	_, found := proc.Read(p.PID)
 	ended := HasEnded(origin)
 	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
-	assert(t, !found && !ended, "no file can be opened: found %t, ended %t", found, ended)
+	expect(t, !found && !ended, "no file can be opened: found %t, ended %t", found, ended)
 	_ = c.in.Close()
 	eventually(t, "its end", func() bool { return HasEnded(origin) }) // nobody has waited for it
 	c.end(t)
@@ -58,6 +58,6 @@ func TestWhatHasEnded(t *testing.T) {
 		"address:192.0.2.1":                      false,
 		"process:x":                              false,
 	} {
-		assert(t, HasEnded(origin) == want, "%s: %t", origin, !want)
+		expect(t, HasEnded(origin) == want, "%s: %t", origin, !want)
 	}
 }

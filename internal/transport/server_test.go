@@ -17,7 +17,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // patient is how long a test waits for what must happen.
 const patient = time.Minute
@@ -153,7 +157,7 @@ func serving(t testing.TB, l net.Listener, tl *tools, s *server.MCPServer, optio
 	t.Cleanup(func() {
 		stop()
 		err := soon(t, h.over)
-		assert(t, err == nil, "serving ended with %v", err)
+		expect(t, err == nil, "serving ended with %v", err)
 		h.over <- nil
 		h.http.CloseIdleConnections()
 	})
@@ -220,7 +224,7 @@ func (h *house) send(t testing.TB, q request) (reply, string) {
 func (h *house) answers(t testing.TB, what string, q request, status int) (reply, string) {
 	t.Helper()
 	response, body := h.send(t, q)
-	assert(t, response.StatusCode == status, "%s: %s %s", what, response.Status, body)
+	expect(t, response.StatusCode == status, "%s: %s %s", what, response.Status, body)
 	return response, body
 }
 
@@ -440,27 +444,3 @@ type refusal int
 func (refusal) Error() string     { return "a token is needed" }
 func (r refusal) Status() int     { return int(r) }
 func (refusal) Challenge() string { return `Bearer realm="test"` }
-
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
-}

@@ -31,7 +31,7 @@ func TestStopping(t *testing.T) {
 	for _, q := range []request{inModern(t, post(calling(1, "wait", ""))), post(calling(2, "wait", "")).with(mcpSession, id)} {
 		all.Go(func() {
 			_, body := h.send(t, q)
-			assert(t, textOf(t, body) == "finished", "%v", body)
+			expect(t, textOf(t, body) == "finished", "%v", body)
 		})
 		soon(t, h.tools.began)
 	}
@@ -48,10 +48,10 @@ func TestStopping(t *testing.T) {
 	soon(t, interrupted)
 	all.Wait()
 	text := textOf(t, stream.next())
-	assert(t, text == "finished", "%v", text)
+	expect(t, text == "finished", "%v", text)
 	for _, s := range []*events{stream, listening} {
 		event := s.next()
-		assert(t, event == "", "not the end of a stream: %s", event)
+		expect(t, event == "", "not the end of a stream: %s", event)
 	}
 	must(t, soon(t, h.over))
 	h.over <- nil
@@ -63,7 +63,7 @@ func TestStopping(t *testing.T) {
 		t.Error("it still listens")
 	}
 	n := h.tools.ran.Load()
-	assert(t, n == 3, "%d tools ran", n)
+	expect(t, n == 3, "%d tools ran", n)
 }
 
 // TestStoppingListens: as long as calls run, who comes on a connection of his own
@@ -105,7 +105,7 @@ func TestStoppingListens(t *testing.T) {
 	h.answers(t, "health", request{method: "GET", path: "/readyz"}, http.StatusTeapot)
 	h.send(t, post(answering(t, question)).with(mcpSession, id))
 	text := textOf(t, asked.next())
-	assert(t, text == "acceptmap[name:Ann]", "%v", text)
+	expect(t, text == "acceptmap[name:Ann]", "%v", text)
 	for n, q := range map[int]request{2: post("").with(mcpSession, id), 3: messages} {
 		h.answers(t, "a cancellation", q.saying(cancelling(fmt.Sprint(n))), http.StatusAccepted)
 		soon(t, h.tools.ended)
@@ -164,8 +164,8 @@ func TestSlowSenders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer, err := io.ReadAll(h.raw(t, test.head+"{")) // to its end: the connection is closed
-			assert(t, err == nil, "the connection stays open: %v", err)
-			assert(t, strings.HasPrefix(string(answer), "HTTP/1.1 "+test.status), "%q", answer)
+			expect(t, err == nil, "the connection stays open: %v", err)
+			expect(t, strings.HasPrefix(string(answer), "HTTP/1.1 "+test.status), "%q", answer)
 		})
 	}
 }
@@ -186,7 +186,7 @@ func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
 		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
-		assert(t, err == nil && textOf(t, string(body)) == "finished", "%q, %v", body, err)
+		expect(t, err == nil && textOf(t, string(body)) == "finished", "%q, %v", body, err)
 	}
 }
 

@@ -16,7 +16,7 @@ func TestSilentClientsAreForgotten(t *testing.T) {
 	// It is swept when the test says so: however slow this machine is, nobody is
 	// forgotten before that.
 	h := open(t, HTTPOptions{Left: func(client string, gone bool) {
-		assert(t, !gone, "%s said nothing", client)
+		expect(t, !gone, "%s said nothing", client)
 		left <- client
 	}})
 	sweep := func() { h.forgetSilent(t.Context(), time.Now().Add(time.Hour)) }
@@ -31,7 +31,7 @@ func TestSilentClientsAreForgotten(t *testing.T) {
 	insist(t, len(left)+len(h.tools.ended) <= 0, "a client with a running call was forgotten")
 	h.tools.finish <- struct{}{}
 	text := textOf(t, soon(t, answered))
-	assert(t, text == "finished", "%v", text)
+	expect(t, text == "finished", "%v", text)
 	eventually(t, "the call's end", func() bool {
 		sweep()
 		return len(left) > 0
@@ -47,7 +47,7 @@ func TestSweeping(t *testing.T) {
 	h := open(t, HTTPOptions{ClientTTL: time.Millisecond, Left: func(client string, _ bool) { left <- client }})
 	id := h.session(t)
 	got := soon(t, left)
-	assert(t, got == "session:"+id, "%s was forgotten, not %s", got, id)
+	expect(t, got == "session:"+id, "%s was forgotten, not %s", got, id)
 }
 
 // TestTheLogNamesNoSession that its reader could use.
@@ -62,5 +62,5 @@ func TestTheLogNamesNoSession(t *testing.T) {
 	soon(t, h.over)
 	h.over <- nil
 	text := log.String()
-	assert(t, !strings.Contains(text, id) && strings.Contains(text, id[:8]), "%s in the log:\n%s", id, text)
+	expect(t, !strings.Contains(text, id) && strings.Contains(text, id[:8]), "%s in the log:\n%s", id, text)
 }

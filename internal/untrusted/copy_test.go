@@ -82,7 +82,7 @@ func compareDirs(t *testing.T, got, want string) {
 		case original.Mode().IsRegular():
 			a, _ := os.ReadFile(path)
 			b, _ := os.ReadFile(filepath.Join(got, name))
-			assert(t, string(a) == string(b), "%s: %d bytes, not %d", name, len(b), len(a))
+			expect(t, string(a) == string(b), "%s: %d bytes, not %d", name, len(b), len(a))
 		case original.Mode()&fs.ModeSymlink != 0:
 			a, _ := os.Readlink(path)
 			if b, _ := os.Readlink(filepath.Join(got, name)); a != b {
@@ -91,7 +91,7 @@ func compareDirs(t *testing.T, got, want string) {
 		}
 		return nil
 	})
-	assert(t, err == nil && seen >= 6, "%d compared, %v", seen, err)
+	expect(t, err == nil && seen >= 6, "%d compared, %v", seen, err)
 }
 
 func TestCopyDirStopsWithItsContext(t *testing.T) {
@@ -100,7 +100,7 @@ func TestCopyDirStopsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := copyPath(ctx, to, from)
-	assert(t, errors.Is(err, context.Canceled), "%v", err)
+	expect(t, errors.Is(err, context.Canceled), "%v", err)
 }
 
 func TestCopyDirNamesTheFileItCanNotWrite(t *testing.T) {
@@ -108,14 +108,14 @@ func TestCopyDirNamesTheFileItCanNotWrite(t *testing.T) {
 	write(t, from, "x", "x")
 	write(t, to, "x", "something else")
 	_, err := copyPath(t.Context(), to, from)
-	assert(t, errors.Is(err, fs.ErrExist) && strings.Contains(err.Error(), "x"), "%v", err)
+	expect(t, errors.Is(err, fs.ErrExist) && strings.Contains(err.Error(), "x"), "%v", err)
 }
 
 func TestCopyDirRefusesWhatIsTooDeep(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	nest(t, from, deepest+50)
 	_, err := copyPath(t.Context(), to, from)
-	assert(t, err != nil && strings.Contains(err.Error(), "directories are nested"), "%v", err)
+	expect(t, err != nil && strings.Contains(err.Error(), "directories are nested"), "%v", err)
 }
 
 // TestNamesOfOneFileStayThat: code can give a file thousands of names that take no room.
@@ -134,7 +134,7 @@ func TestNamesOfOneFileStayThat(t *testing.T) {
 	if _, err := CopyDir(t.Context(), openRoot(t, to), openRoot(t, from), 2<<20); err != nil {
 		t.Fatal(err)
 	}
-	assert(t, os.SameFile(statOf(t, filepath.Join(to, "a")), statOf(t, filepath.Join(to, "d", "29"))), "they are two files now")
+	expect(t, os.SameFile(statOf(t, filepath.Join(to, "a")), statOf(t, filepath.Join(to, "d", "29"))), "they are two files now")
 	if used, err := DiskUsage(t.Context(), openRoot(t, to), math.MaxInt64); err != nil || used > 2<<20 {
 		t.Errorf("%d bytes, %v", used, err)
 	}
@@ -142,5 +142,5 @@ func TestNamesOfOneFileStayThat(t *testing.T) {
 		write(t, from, "small"+strconv.Itoa(i), "x") // a block each
 	}
 	_, err := CopyDir(t.Context(), openRoot(t, t.TempDir()), openRoot(t, from), 2<<20)
-	assert(t, errors.Is(err, ErrNoRoom), "%v", err)
+	expect(t, errors.Is(err, ErrNoRoom), "%v", err)
 }

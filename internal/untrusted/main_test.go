@@ -7,7 +7,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -40,29 +44,5 @@ func wantEntries(t *testing.T, dir string, want ...string) {
 		got = append(got, entry.Name())
 	}
 	slices.Sort(want)
-	assert(t, slices.Equal(got, want), "%s holds %q, not %q", dir, got, want)
-}
-
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
+	expect(t, slices.Equal(got, want), "%s holds %q, not %q", dir, got, want)
 }

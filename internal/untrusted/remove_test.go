@@ -28,7 +28,7 @@ func TestATreeIsRemovedHoweverDeepItIs(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(dir, "tree"), 0o700))
 	nest(t, filepath.Join(dir, "tree"), 10*openAtOnce)
 	err := RemoveTree(t.Context(), openRoot(t, dir), "tree")
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 }
 
@@ -40,7 +40,7 @@ func TestATreeIsRemovedWhateverItsModes(t *testing.T) {
 	closed := filepath.Join(dir, "closed", "inner")
 	must(t, errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)))
 	err := RemoveTree(t.Context(), openRoot(t, filepath.Dir(dir)), filepath.Base(dir))
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -56,7 +56,7 @@ func TestARemovalFollowsNoLink(t *testing.T) {
 	}
 	root := openRoot(t, dir)
 	err := errors.Join(RemoveTree(t.Context(), root, "tree"), RemoveTree(t.Context(), root, "top"), RemoveTree(t.Context(), root, "nothing"))
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 	wantEntries(t, other, "x")
 }
@@ -77,7 +77,7 @@ func TestARemovalEndsThoughFilesComeFaster(t *testing.T) {
 		t.Error(r.first)
 	}
 	err := RemoveTree(t.Context(), root, "tree")
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 }
 

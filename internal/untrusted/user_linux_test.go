@@ -34,7 +34,7 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 			_ = file.Close()
 			return err
 		})
-		assert(t, errors.Is(err, want), "reading %s: %v", name, err)
+		expect(t, errors.Is(err, want), "reading %s: %v", name, err)
 	}
 	whatever := func(fs.FileInfo) error { return nil }
 	for name, want := range map[string]error{
@@ -44,11 +44,11 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 			_, err := WriteFile(root, name, []byte("x"), whatever)
 			return err
 		})
-		assert(t, errors.Is(err, want), "writing %s: %v", name, err)
+		expect(t, errors.Is(err, want), "writing %s: %v", name, err)
 	}
 	for name, want := range map[string]int{"own": nobody, "new": nobody, "d": nobody, "d/new": nobody, "open": 0} {
 		uid, gid := idsOf(statOf(t, filepath.Join(dir, name)))
-		assert(t, uid == want && gid == want, "%s belongs to %d:%d", name, uid, gid)
+		expect(t, uid == want && gid == want, "%s belongs to %d:%d", name, uid, gid)
 	}
 	if _, err := root.Stat("secret"); err != nil { // the thread that gave up root's rights was another
 		t.Error(err)
@@ -56,5 +56,5 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 	write(t, dir, "closed/servers", "")
 	must(t, Reclaim(root, "d"))
 	uid, _ := idsOf(statOf(t, filepath.Join(dir, "d")))
-	assert(t, uid == 0 && statOf(t, filepath.Join(dir, "d")).Mode().Perm() == 0o700, "it belongs to %d", uid)
+	expect(t, uid == 0 && statOf(t, filepath.Join(dir, "d")).Mode().Perm() == 0o700, "it belongs to %d", uid)
 }

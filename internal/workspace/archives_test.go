@@ -14,7 +14,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 var someTime = time.Date(2024, 5, 6, 7, 8, 10, 0, time.UTC)
 
@@ -130,14 +134,14 @@ func prepareArchive(t testing.TB, name string, data []byte) (source string, p *P
 func holds(t testing.TB, p *Plan, want ...string) {
 	t.Helper()
 	got := tree(t, p.Input())
-	assert(t, slices.Equal(got, want), "input/ holds %q, want %q", got, want)
+	expect(t, slices.Equal(got, want), "input/ holds %q, want %q", got, want)
 }
 
 // leavesNothing expects a workspace as a preparation leaves it that failed.
 func leavesNothing(t testing.TB, p *Plan) {
 	t.Helper()
 	left := tree(t, p.Dir())
-	assert(t, slices.Equal(left, emptyWorkspace), "left behind: %v", left)
+	expect(t, slices.Equal(left, emptyWorkspace), "left behind: %v", left)
 }
 
 // tree lists what is below dir: files as name=text, links as name->target,
@@ -267,7 +271,7 @@ func TestArchives(t *testing.T) {
 				holds(t, p, test.want...)
 			}
 			notes := strings.Join(made.Notes, "\n")
-			assert(t, (test.note == "") == (notes == "") && strings.Contains(notes, test.note), "notes %q, want %q", notes, test.note)
+			expect(t, (test.note == "") == (notes == "") && strings.Contains(notes, test.note), "notes %q, want %q", notes, test.note)
 			if progress := p.Progress(); progress.Done != progress.Total || progress.Total != int64(len(test.data)) {
 				t.Errorf("progress %+v of %d bytes", progress, len(test.data))
 			}
@@ -280,28 +284,4 @@ var emptyWorkspace = []string{".understudy/", ".understudy/lock=", "working/"}
 
 func contains(text string, parts ...string) bool {
 	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
-}
-
-// must ends a test by an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// assert says how it is if it is not so.
-func assert(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Errorf(format, args...)
-	}
-}
-
-// insist says so too, and ends the test.
-func insist(t testing.TB, so bool, format string, args ...any) {
-	t.Helper()
-	if !so {
-		t.Fatalf(format, args...)
-	}
 }

@@ -37,7 +37,7 @@ func TestLinksOfDirectories(t *testing.T) {
 		"inside->d/y", "inside-dir->d", "d/up->..", "absolute->x", "out.csv=out", "out-dir/p=out2", "out/q=3", "archive/z=4", "a/z=4", "x=1",
 		"out-dir/again/o.csv=out",
 	} {
-		assert(t, slices.Contains(got, want), "input/ lacks %q: %q", want, got)
+		expect(t, slices.Contains(got, want), "input/ lacks %q: %q", want, got)
 	}
 	for _, left := range []string{"nowhere", "round", "device", "pipe", "ws", "out-dir/again/dir/again"} {
 		if slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, left) && line != "round" }) {
@@ -45,7 +45,7 @@ func TestLinksOfDirectories(t *testing.T) {
 		}
 	}
 	notes := strings.Join(made.Notes, "\n")
-	assert(t, contains(notes, "nowhere", "a pipe", "a device", "in a circle", "link out of the data"), "notes %s", notes)
+	expect(t, contains(notes, "nowhere", "a pipe", "a device", "in a circle", "link out of the data"), "notes %s", notes)
 }
 
 // TestLinkToBlob unpacks an archive as the link to it is called, whatever that leads to is.
@@ -99,11 +99,11 @@ func TestLinksThatMultiply(t *testing.T) {
 	}
 	link("/", filepath.Join(dir, "disk"))
 	made := mustPrepare(t, mustPlan(t, Options{}, dir))
-	assert(t, made.Files == 1 && contains(strings.Join(made.Notes, "\n"), "disk: is a link to /, which the data is in"), "%+v", made)
+	expect(t, made.Files == 1 && contains(strings.Join(made.Notes, "\n"), "disk: is a link to /, which the data is in"), "%+v", made)
 	must(t, os.Mkdir(filepath.Join(outside, "24"), 0o700))
 	link(filepath.Join(outside, "0"), filepath.Join(dir, "graph"))
 	_, _, err := prepare(t, dir)
-	assert(t, err != nil && strings.Contains(err.Error(), "lead to more than 100 files"), "%v", err)
+	expect(t, err != nil && strings.Contains(err.Error(), "lead to more than 100 files"), "%v", err)
 }
 
 // TestChangeBehindLink is data that has changed where a link out of it leads.
@@ -114,10 +114,10 @@ func TestChangeBehindLink(t *testing.T) {
 	p := mustPlan(t, options, dir)
 	mustPrepare(t, p)
 	now := p.Progress()
-	assert(t, now.Done == now.Total && now.Total == 4, "progress %+v", now)
+	expect(t, now.Done == now.Total && now.Total == 4, "progress %+v", now)
 	must(t, os.WriteFile(filepath.Join(outside, "d", "v.csv"), []byte("newer"), 0o600))
 	_, err := mustPlan(t, options, dir).Prepare(t.Context())
-	assert(t, err != nil && strings.Contains(err.Error(), "has changed since"), "%v", err)
+	expect(t, err != nil && strings.Contains(err.Error(), "has changed since"), "%v", err)
 }
 
 // TestCopiedModes keeps modes but for what others may write, and the times of files.
@@ -145,7 +145,7 @@ func TestUnreadable(t *testing.T) {
 	dir := files(t, map[string]string{"d/x": "1"})
 	must(t, os.Chmod(filepath.Join(dir, "d", "x"), 0))
 	_, err := NewPlan([]string{filepath.Join(dir, "d", "x")}, Options{Dir: filepath.Join(t.TempDir(), "w")})
-	assert(t, err != nil && strings.Contains(err.Error(), "can't be read"), "as a source: %v", err)
+	expect(t, err != nil && strings.Contains(err.Error(), "can't be read"), "as a source: %v", err)
 	if _, err := mustPlan(t, Options{}, dir).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), filepath.Join("d", "x")) {
 		t.Errorf("in a source: %v", err)
 	}

@@ -66,13 +66,13 @@ func TestHome(t *testing.T) {
 				}
 			}
 			gone, err := h.Close(test.ran)
-			assert(t, err == nil && gone == test.gone, "gone: %v, %v", gone, err)
+			expect(t, err == nil && gone == test.gone, "gone: %v, %v", gone, err)
 			want := []string{"abc"}
 			if test.gone {
 				want = []string{}
 			}
 			got := names(t, root)
-			assert(t, slices.Equal(got, want), "left: %v", got)
+			expect(t, slices.Equal(got, want), "left: %v", got)
 		})
 	}
 }
@@ -94,10 +94,10 @@ func TestSweep(t *testing.T) {
 	Sweep(t.Context(), root, quiet)
 	want := []string{"alive", "alive.unused", "foreign", "foreign.unused", "next", "next.unused", "used", "written"}
 	got := names(t, root)
-	assert(t, slices.Equal(got, want), "left %v, want %v", got, want)
+	expect(t, slices.Equal(got, want), "left %v, want %v", got, want)
 	for _, h := range []*Home{alive, next} {
 		gone, err := h.Close(false)
-		assert(t, gone && err == nil, "%s: %v", h.Dir, err)
+		expect(t, gone && err == nil, "%s: %v", h.Dir, err)
 	}
 }
 
@@ -109,7 +109,7 @@ func TestTakenName(t *testing.T) {
 	insist(t, first.Dir != second.Dir, "two servers have one workspace")
 	for _, h := range []*Home{first, second} {
 		_, err := h.Close(false)
-		assert(t, err == nil, "%v", err)
+		expect(t, err == nil, "%v", err)
 	}
 }
 
@@ -123,7 +123,7 @@ func TestSweepMeetsStart(t *testing.T) {
 	insist(t, ok && err == nil, "%v", err)
 	defer lock.Close()
 	h := newTestHome(t, root, "abc")
-	assert(t, h.Dir != dir, "it took a directory that another server is about to remove")
+	expect(t, h.Dir != dir, "it took a directory that another server is about to remove")
 	if _, err := h.Close(false); err != nil {
 		t.Error(err)
 	}

@@ -34,16 +34,16 @@ func TestRootPreparesTheWorkspaceOfAnother(t *testing.T) {
 				return err
 			}
 			uid, gid := idsOf(info)
-			assert(t, uid == nobody && gid == nobody, "%s belongs to %d:%d", path, uid, gid)
+			expect(t, uid == nobody && gid == nobody, "%s belongs to %d:%d", path, uid, gid)
 			return nil
 		})
-		assert(t, err == nil, "%v", err)
+		expect(t, err == nil, "%v", err)
 	}
 	for _, path := range []string{own, dir, filepath.Join(dir, "x"), outside} {
 		info, err := os.Lstat(path)
 		must(t, err)
 		uid, _ := idsOf(info)
-		assert(t, uid == 0, "%s belongs to %d", path, uid)
+		expect(t, uid == 0, "%s belongs to %d", path, uid)
 	}
 	if text, err := os.ReadFile(outside); err != nil || len(text) > 0 {
 		t.Errorf("what only had another name there holds %q, %v", text, err)

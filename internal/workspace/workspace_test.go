@@ -41,12 +41,12 @@ func TestLayout(t *testing.T) {
 			got[i] = "deep/b.zip="
 		}
 	}
-	assert(t, slices.Equal(got, want), "input/ holds %q, want %q", got, want)
-	assert(t, made.Files == 8 && !made.Reused && len(made.Notes) == 1 && strings.Contains(made.Notes[0], "there is a b already"), "%+v", made)
+	expect(t, slices.Equal(got, want), "input/ holds %q, want %q", got, want)
+	expect(t, made.Files == 8 && !made.Reused && len(made.Notes) == 1 && strings.Contains(made.Notes[0], "there is a b already"), "%+v", made)
 	info, err := os.Stat(filepath.Join(p.Dir(), WorkingName))
-	assert(t, err == nil && info.IsDir(), "working/: %v", err)
+	expect(t, err == nil && info.IsDir(), "working/: %v", err)
 	progress := p.Progress()
-	assert(t, progress.Done == progress.Total && progress.Total != 0, "progress %+v", progress)
+	expect(t, progress.Done == progress.Total && progress.Total != 0, "progress %+v", progress)
 }
 
 // TestClashes refuses what would lie on each other, and names both.
@@ -98,7 +98,7 @@ func TestRefused(t *testing.T) {
 		}
 	}
 	_, err := NewPlan([]string{"no-1", "no-2"}, Options{Dir: filepath.Join(t.TempDir(), "w")})
-	assert(t, err != nil && contains(err.Error(), "no-1", "no-2"), "two at once: %v", err)
+	expect(t, err != nil && contains(err.Error(), "no-1", "no-2"), "two at once: %v", err)
 }
 
 // TestLinkMode links entries and unpacks archives.
@@ -110,7 +110,7 @@ func TestLinkMode(t *testing.T) {
 	made := mustPrepare(t, p)
 	want := []string{"bad.zip->" + filepath.Join(origin, "bad.zip"), "d->" + filepath.Join(origin, "d"), "x.csv->" + filepath.Join(origin, "x.csv"), "z/", "z/x=3"}
 	holds(t, p, want...)
-	assert(t, len(made.Notes) == 1, "notes %q", made.Notes)
+	expect(t, len(made.Notes) == 1, "notes %q", made.Notes)
 }
 
 // TestReuse uses data again that was prepared from the same sources.
@@ -119,7 +119,7 @@ func TestReuse(t *testing.T) {
 	other := files(t, map[string]string{"y.csv": "1"})
 	options := Options{Dir: filepath.Join(t.TempDir(), "w")}
 	made := mustPrepare(t, mustPlan(t, options, dir))
-	assert(t, !made.Reused, "a new workspace was reused")
+	expect(t, !made.Reused, "a new workspace was reused")
 	mark := filepath.Join(options.Dir, InputName, "mark")
 	must(t, os.WriteFile(mark, nil, 0o600))
 	again := mustPlan(t, options, dir)
@@ -127,9 +127,9 @@ func TestReuse(t *testing.T) {
 		t.Error("the same data was copied again")
 	}
 	_, err := os.Stat(mark)
-	assert(t, err == nil, "%v", err)
+	expect(t, err == nil, "%v", err)
 	p := again.Progress()
-	assert(t, p.Done == p.Total, "progress %+v", p)
+	expect(t, p.Done == p.Total, "progress %+v", p)
 
 	if _, err := NewPlan([]string{other}, options); err == nil || !contains(err.Error(), "was made from other data", dir, "remove it") {
 		t.Errorf("other sources: %v", err)
@@ -153,7 +153,7 @@ func TestForeignInput(t *testing.T) {
 	dir := files(t, map[string]string{"x.csv": "1"})
 	foreign := files(t, map[string]string{"input/mine": "1"})
 	_, err := NewPlan([]string{dir}, Options{Dir: foreign})
-	assert(t, err != nil && strings.Contains(err.Error(), "is not of --data"), "%v", err)
+	expect(t, err != nil && strings.Contains(err.Error(), "is not of --data"), "%v", err)
 	// What a killed server has left is no hindrance.
 	half := files(t, map[string]string{".understudy/partial/input/old": "1", ".understudy/partial/1/x": "", ".understudy/prepared.json": "{"})
 	p := mustPlan(t, Options{Dir: half}, dir)
@@ -168,7 +168,7 @@ func TestFullDisk(t *testing.T) {
 	limits.Reserve = 1 << 62
 	p := mustPlan(t, Options{Limits: limits}, dir)
 	_, err := p.Prepare(t.Context())
-	assert(t, err != nil && strings.Contains(err.Error(), "make room"), "%v", err)
+	expect(t, err != nil && strings.Contains(err.Error(), "make room"), "%v", err)
 	leavesNothing(t, p)
 }
 
@@ -179,6 +179,6 @@ func TestEarlierVersion(t *testing.T) {
 	mustPrepare(t, p)
 	for _, name := range []string{earlierMark, earlierPartial} {
 		_, err := os.Lstat(filepath.Join(dir, name))
-		assert(t, err != nil, "%s is still there", name)
+		expect(t, err != nil, "%s is still there", name)
 	}
 }
