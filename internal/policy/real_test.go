@@ -127,3 +127,17 @@ func BenchmarkVerify(b *testing.B) {
 		must(b, verify(b.Context(), v, "", sessions.RunsCode, usualCell))
 	}
 }
+
+// TestRealVerifierGivesWhatItJudged: a cell in IPython's dialect runs as what was judged.
+func TestRealVerifierGivesWhatItJudged(t *testing.T) {
+	v := realVerifier(t, DefaultsName, Additions{})
+	judged, err := v.Verify(t.Context(), "", sessions.RunsCode, "x = 1")
+	expect(t, err == nil && judged.Source == "x = 1", "%+v, %v", judged, err)
+	judged, err = v.Verify(t.Context(), "", sessions.RunsCode, "%time 1")
+	if errors.Is(err, sessions.ErrSyntax) {
+		t.Skip("the Python of the tests has no IPython")
+	}
+	expect(t, err == nil && judged.Source == "get_ipython().run_line_magic('time', '1')\n", "%+v, %v", judged, err)
+	err = verify(t.Context(), v, "", sessions.RunsFile, "%time 1")
+	expect(t, errors.Is(err, sessions.ErrSyntax), "a file with a magic: %v", err)
+}
