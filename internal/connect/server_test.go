@@ -238,7 +238,7 @@ func TestPipe(t *testing.T) {
 	if got := out.String(); !strings.HasPrefix(got, "connect:zed:1\n{\"method\"") || !strings.HasSuffix(got, "\nlast") || len(got) < 1<<20 {
 		t.Errorf("%d bytes, %.100q", len(got), got)
 	}
-	expect(t, notes.Len() <= 0, "%v", notes.String())
+	expect(t, notes.Len() == 0, "%v", notes.String())
 }
 
 // A client learns why there is no server in place of one that gave way.
@@ -247,7 +247,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 	s := Starter{Place: e.place, Launch: []string{"sh", "-c", "echo no luck today >&2; exit 1"}}
 	var out, notes bytes.Buffer
 	err := Pipe(t.Context(), s, Peer{Build: "another"}, strings.NewReader(greeting), &out, &notes)
-	expect(t, err != nil && strings.Contains(err.Error(), "no luck today") && out.Len() <= 0, "%v, %q", err, out.String())
+	expect(t, err != nil && strings.Contains(err.Error(), "no luck today") && out.Len() == 0, "%v, %q", err, out.String())
 }
 
 func TestProgramName(t *testing.T) {

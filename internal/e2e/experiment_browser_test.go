@@ -108,7 +108,7 @@ func (b *browser) do(method string, params map[string]any) map[string]any {
 	}
 	for {
 		m := b.next()
-		insist(b.t, m.ID != b.id || m.Error == nil, "%s: %s", method, m.Error.Message)
+		insist(b.t, m.ID != b.id || m.Error == nil, "%s: %+v", method, m.Error)
 		if m.ID == b.id {
 			return m.Result
 		}

@@ -120,7 +120,7 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 	if timer != nil {
 		timer.Stop()
 	}
-	expect(t, complaints.Len() <= 0, "the server said: %s", complaints.String())
+	expect(t, complaints.Len() == 0, "the server said: %s", complaints.String())
 	return run, count
 }
 
