@@ -231,9 +231,8 @@ func TestKeysAreRotated(t *testing.T) {
 	g := &Gate{Resource: i.resource(c, nil)}
 	mustPass := func(k *key) {
 		t.Helper()
-		if _, refusal := show(t, g, k.sign(t, i.claims(c, nil))); refusal != nil {
-			t.Fatal(refusal)
-		}
+		_, refusal := show(t, g, k.sign(t, i.claims(c, nil)))
+		insist(t, refusal == nil, "%v", refusal)
 	}
 	mustPass(first)
 	mustPass(first)
@@ -331,9 +330,8 @@ func TestWhereKeysAreFound(t *testing.T) {
 				}
 			})}
 			_, refusal := show(t, g, k.sign(t, i.claims(c, map[string]any{"iss": i.URL + test.issuerPath})))
-			if found := refusal == nil; found != test.found {
-				t.Errorf("%v", refusal)
-			}
+			found := refusal == nil
+			expect(t, found == test.found, "%v", refusal)
 		})
 	}
 }
@@ -372,9 +370,8 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 	keys, err := parseKeys(text)
 	expect(t, err == nil && len(keys) == 1 && keys[0].KeyID == "good", "%v %v", keys, err)
 	for _, useless := range []string{"", "{", "{}", `{"keys":[]}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`} {
-		if keys, err := parseKeys([]byte(useless)); err == nil {
-			t.Errorf("%s gave %v", useless, keys)
-		}
+		keys, err := parseKeys([]byte(useless))
+		expect(t, err != nil, "%s gave %v", useless, keys)
 	}
 }
 
@@ -390,9 +387,8 @@ func TestResourceOptionsThatMakeNoSense(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		if _, err := NewResource(o); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := NewResource(o)
+		expect(t, err != nil && strings.Contains(err.Error(), name), "%s: %v", name, err)
 	}
 	r, err := NewResource(good)
 	must(t, err)

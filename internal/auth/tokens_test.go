@@ -273,9 +273,8 @@ func TestMakeAndAdd(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 	for _, name := range []string{"", "-x", "a b", "ä", strings.Repeat("a", 65)} {
-		if _, err := Make(name, nil, time.Time{}); err == nil {
-			t.Errorf("%q was taken as a name", name)
-		}
+		_, err := Make(name, nil, time.Time{})
+		expect(t, err != nil, "%q was taken as a name", name)
 	}
 	expect(t, len(alice.Token) >= shortestToken, "our own tokens are too short")
 }

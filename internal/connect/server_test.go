@@ -117,9 +117,8 @@ func TestWhoAConnectionIs(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	e := startEcho(t, func(o *Options) { o.Clients = false })
 	for _, h := range []Hello{{Role: RoleClient}, {Role: "king"}} {
-		if client, about, _ := e.enter(h); client != "" || about.Refusal == "" {
-			t.Errorf("%+v was taken as %q", h, client)
-		}
+		client, about, _ := e.enter(h)
+		expect(t, client == "" && about.Refusal != "", "%+v was taken as %q", h, client)
 	}
 	conn, err := dial(e.place.socket())
 	must(t, err)
@@ -153,9 +152,8 @@ func TestTokenIsRequired(t *testing.T) {
 				if about != (About{Protocol: protocol, Refusal: about.Refusal}) || !strings.Contains(about.Refusal, "token") {
 					t.Errorf("%s with %q is told %+v", role, said, about)
 				}
-				if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
-					t.Errorf("%s with %q goes on: %q, %v", role, said, rest, err)
-				}
+				rest, err := io.ReadAll(in)
+				expect(t, err == nil && len(rest) == 0, "%s with %q goes on: %q, %v", role, said, rest, err)
 			}
 			_ = conn.Close()
 		}
@@ -300,9 +298,8 @@ func TestLogIsBounded(t *testing.T) {
 	defer file.Close()
 	log := Log(file)
 	for range 3 << 10 {
-		if _, err := log.Write(bytes.Repeat([]byte("x"), 1<<10)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := log.Write(bytes.Repeat([]byte("x"), 1<<10))
+		must(t, err)
 	}
 	if info, err := file.Stat(); err != nil || info.Size() > maxLog+1<<11 || info.Size() == 0 {
 		t.Errorf("%d bytes, %v", info.Size(), err)

@@ -65,9 +65,8 @@ func TestMaskFiles(t *testing.T) {
 	m := newMasker([]string{secret})
 	for _, at := range []int{0, pieceSize - 1, pieceSize - 5, pieceSize, 2*pieceSize + 7, 3*pieceSize - len(secret)} {
 		text := strings.Repeat(".", at) + secret + strings.Repeat(".", 3*pieceSize-at-len(secret))
-		if got, want := passed(t, m, text, false), strings.Replace(text, secret, masked, 1); got != want {
-			t.Errorf("at %d: %d bytes; want %d", at, len(got), len(want))
-		}
+		got, want := passed(t, m, text, false), strings.Replace(text, secret, masked, 1)
+		expect(t, got == want, "at %d: %d bytes; want %d", at, len(got), len(want))
 	}
 	for _, test := range []struct {
 		text string

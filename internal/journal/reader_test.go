@@ -26,9 +26,8 @@ func byHand(t *testing.T, statements ...string) string {
 	defer conn.Close()
 	must(t, migrate(t.Context(), conn, path))
 	for _, s := range statements {
-		if _, err := conn.ExecContext(t.Context(), s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		_, err := conn.ExecContext(t.Context(), s)
+		insist(t, err == nil, "%s: %v", s, err)
 	}
 	return path
 }
@@ -170,9 +169,8 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 		{"no interpreter", func() error { _, err := r.Interpreter(ctx, "4"); return err }, "no interpreter"},
 		{"no execution", func() error { _, err := r.Line(ctx, 77); return err }, "no execution 77"},
 	} {
-		if err := test.err(); err == nil || strings.Count(err.Error(), test.want) != 1 {
-			t.Errorf("%s: %v, want %q once", test.what, err, test.want)
-		}
+		err := test.err()
+		expect(t, err != nil && strings.Count(err.Error(), test.want) == 1, "%s: %v, want %q once", test.what, err, test.want)
 	}
 	if _, err := os.Stat(elsewhere); err == nil {
 		t.Error("reading made the file")

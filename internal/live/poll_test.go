@@ -66,9 +66,8 @@ func TestOpenedIsRead(t *testing.T) {
 		f.change(change)
 		got := p.poll(t.Context(), 9)
 		insist(t, got.opened != nil && got.opened.ID == 9, "%+v", got.opened)
-		if n := details(); n != max(1, want-1) {
-			t.Errorf("look %d: read %d times", want, n)
-		}
+		n := details()
+		expect(t, n == max(1, want-1), "look %d: read %d times", want, n)
 	}
 	got := p.poll(t.Context(), 999)
 	expect(t, got.opened == nil && got.problem == nil, "%+v, %v", got.opened, got.problem)

@@ -88,9 +88,8 @@ func TestBrokenFileLeavesTheRules(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	for place, words := range map[string]string{filepath.Join(dir, "none"): "none", dir: "not a regular file"} {
-		if _, err := Open(place, Additions{}, nil); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v", place, err)
-		}
+		_, err := Open(place, Additions{}, nil)
+		expect(t, err != nil && strings.Contains(err.Error(), words), "%s: %v", place, err)
 	}
 	more := Additions{AllowModules: []string{"numpy"}, BlockModules: []string{"requests"}, BlockFunctions: []string{"os.system", "os.system"}}
 	s, err := Open("", more, nil)

@@ -181,9 +181,8 @@ func TestWholeOutput(t *testing.T) {
 		"gone":      {journal.Output{Text: "a…t", Path: file + "x", Size: 11}, "a…t", "[this is not all of stdout: it had 11 bytes; what was kept is in " + file + "x]"},
 		"lost only": {journal.Output{Text: "a…t", Size: 3, Lost: 4}, "a…t", "[this is not all of stdout: it had 7 bytes]"},
 	} {
-		if text, note := whole(test.output, "stdout"); text != test.text || note != test.note {
-			t.Errorf("%s: %q, %q", name, text, note)
-		}
+		text, note := whole(test.output, "stdout")
+		expect(t, text == test.text && note == test.note, "%s: %q, %q", name, text, note)
 	}
 }
 

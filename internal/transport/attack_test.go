@@ -96,9 +96,8 @@ func TestAttacks(t *testing.T) {
 		"with a charset": call.with("Content-Type", "application/json; charset=utf-8"),
 		"older era":      old,
 	} {
-		if response, _ := h.answers(t, name, friend, http.StatusOK); response.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %v", name, response.Header)
-		}
+		response, _ := h.answers(t, name, friend, http.StatusOK)
+		expect(t, response.Header.Get("Content-Type") == "application/json", "%s: %v", name, response.Header)
 	}
 }
 

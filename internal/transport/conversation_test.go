@@ -46,9 +46,8 @@ func converseWith(t testing.TB, tl *tools, s *server.MCPServer, serve func(conte
 	}()
 	t.Cleanup(func() {
 		_ = in.Close()
-		if err := soon(t, c.over); err != nil {
-			t.Errorf("serving ended with %v", err)
-		}
+		err := soon(t, c.over)
+		expect(t, err == nil, "serving ended with %v", err)
 		c.over <- nil
 	})
 	return c

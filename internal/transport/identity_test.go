@@ -168,9 +168,8 @@ func TestMessagesThatReadInTwoWays(t *testing.T) {
 		`{"method":"m","Method":"m"}`, `{"re\u017fult":1,"id":1}`, `{"method":"m","params":{"_meta":{},"_Meta":{}}}`,
 		`{"method":"m","params":{"requestId":1,"requestId":2}}`, `{"method":null,"id":null}`, `{"method":"m"}x`,
 	} {
-		if m, err := parse([]byte(text)); err == nil {
-			t.Errorf("%s: %q", text, m)
-		}
+		m, err := parse([]byte(text))
+		expect(t, err != nil, "%s: %q", text, m)
 	}
 }
 

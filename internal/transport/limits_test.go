@@ -28,9 +28,8 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 	}
 	call := calling(9, "remember", "")
 	for name, q := range map[string]request{"older era": post(call).with(mcpSession, mine), "SSE": messages.saying(call), "newest era": inModern(t, post(call))} {
-		if response, _ := h.answers(t, name, q, http.StatusTooManyRequests); response.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: %v", name, response.Header)
-		}
+		response, _ := h.answers(t, name, q, http.StatusTooManyRequests)
+		expect(t, response.Header.Get("Retry-After") != "", "%s: %v", name, response.Header)
 	}
 	h.answers(t, "another client", post(call).with(mcpSession, yours), http.StatusOK)
 	// What is no request is always let through: a client must be able to cancel.

@@ -54,8 +54,7 @@ func TestACopyTakesNoMoreRoomThanItsFile(t *testing.T) {
 	expect(t, blocks*512 <= 1<<20, "it takes %d bytes", blocks*512)
 	for at, want := range map[int64]byte{0: 'a', size / 2: 'b', 1: 0, size - 1: 0} {
 		var got [1]byte
-		if _, err := copied.ReadAt(got[:], at); err != nil || got[0] != want {
-			t.Errorf("at %d: %q %v", at, got, err)
-		}
+		_, err := copied.ReadAt(got[:], at)
+		expect(t, err == nil && got[0] == want, "at %d: %q %v", at, got, err)
 	}
 }

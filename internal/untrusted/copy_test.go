@@ -85,9 +85,8 @@ func compareDirs(t *testing.T, got, want string) {
 			expect(t, string(a) == string(b), "%s: %d bytes, not %d", name, len(b), len(a))
 		case original.Mode()&fs.ModeSymlink != 0:
 			a, _ := os.Readlink(path)
-			if b, _ := os.Readlink(filepath.Join(got, name)); a != b {
-				t.Errorf("%s leads to %s, not %s", name, b, a)
-			}
+			b, _ := os.Readlink(filepath.Join(got, name))
+			expect(t, a == b, "%s leads to %s, not %s", name, b, a)
 		}
 		return nil
 	})

@@ -84,9 +84,8 @@ func TestADirectoryIsGone(t *testing.T) {
 		{"another", func() error { return errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)) }, true},
 	} {
 		must(t, step.do())
-		if gone := IsGone(opened, dir); gone != step.gone {
-			t.Errorf("%s: %v", step.name, gone)
-		}
+		gone := IsGone(opened, dir)
+		expect(t, gone == step.gone, "%s: %v", step.name, gone)
 	}
 	if _, name, err := OpenParent("/"); err != nil || name != "." {
 		t.Error(name, err)

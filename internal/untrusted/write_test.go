@@ -47,9 +47,8 @@ func TestAFileIsWritten(t *testing.T) {
 		case err != nil || replaced != test.replaced:
 			t.Errorf("%s: %v %v", test.name, replaced, err)
 		default:
-			if text, err := root.ReadFile(name); err != nil || string(text) != "text" {
-				t.Errorf("%s: %q %v", test.name, text, err)
-			}
+			text, err := root.ReadFile(name)
+			expect(t, err == nil && string(text) == "text", "%s: %q %v", test.name, text, err)
 		}
 	}
 	wantEntries(t, dir, "a", "abroad", "d", "kept", "link", "new", "old")

@@ -93,9 +93,8 @@ func TestRefused(t *testing.T) {
 		{"in the workspace", filepath.Join(dir, "w", "input-to-be"), filepath.Join(dir, "w"), "is in the workspace"},
 		{"a device", os.DevNull, filepath.Join(t.TempDir(), "w"), "a device"},
 	} {
-		if _, err := NewPlan([]string{test.source}, Options{Dir: test.workspace}); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", test.name, err, test.want)
-		}
+		_, err := NewPlan([]string{test.source}, Options{Dir: test.workspace})
+		expect(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v, want %q", test.name, err, test.want)
 	}
 	_, err := NewPlan([]string{"no-1", "no-2"}, Options{Dir: filepath.Join(t.TempDir(), "w")})
 	expect(t, err != nil && contains(err.Error(), "no-1", "no-2"), "two at once: %v", err)
