@@ -55,7 +55,7 @@ func writeUntilKilled(file string) int {
 // Whatever was said to be stored is there when its server was killed at any moment,
 // and the file is sound.
 func TestKilled(t *testing.T) {
-	kills := 200
+	kills := 60
 	if testing.Short() {
 		kills = 20
 	}
@@ -67,16 +67,12 @@ func TestKilled(t *testing.T) {
 			acknowledged[run] = count
 		}
 	}
-	if len(acknowledged) < kills/2 {
-		t.Errorf("only %d of %d servers stored anything", len(acknowledged), kills)
-	}
+	expect(t, len(acknowledged) >= kills/2, "only %d of %d servers stored anything", len(acknowledged), kills)
 	checkSound(t, file)
 	r := open(t, file)
 	for run, count := range acknowledged {
 		all, err := r.Executions(t.Context(), Query{Run: run, Detail: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ended := 0
 		for _, e := range all {
 			switch e.Status {
@@ -90,12 +86,9 @@ func TestKilled(t *testing.T) {
 				t.Errorf("run %s, execution %d is %s", run, e.Place.Execution, e.Status)
 			}
 		}
-		if ended < count || len(all) > count+2 {
-			t.Errorf("run %s: %d acknowledged, %d ended of %d", run, count, ended, len(all))
-		}
-		if best := Best(all); best == nil || best.Trial.Number != ended {
-			t.Errorf("run %s: the best of %d is %+v", run, ended, best)
-		}
+		expect(t, ended >= count && len(all) <= count+2, "run %s: %d acknowledged, %d ended of %d", run, count, ended, len(all))
+		best := Best(all)
+		expect(t, best != nil && best.Trial.Number == ended, "run %s: the best of %d is %+v", run, ended, best)
 	}
 	end(t, begin(t, file, Options{})) // and the next server takes it
 }
@@ -109,12 +102,8 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 	var complaints strings.Builder
 	server.Stderr = &complaints
 	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, server.Start())
 	moment := rand.IntN(60)
 	var timer *time.Timer
 	lines := bufio.NewScanner(out)
@@ -131,18 +120,14 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 	if timer != nil {
 		timer.Stop()
 	}
-	if complaints.Len() > 0 {
-		t.Errorf("the server said: %s", complaints.String())
-	}
+	expect(t, complaints.Len() == 0, "the server said: %s", complaints.String())
 	return run, count
 }
 
 func checkSound(t *testing.T, file string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	var verdict string
 	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
