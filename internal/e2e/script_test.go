@@ -212,7 +212,8 @@ func cmdAgain(ts *testscript.TestScript, _ bool, args []string) {
 	times, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	for range times {
-		ts.Check(agentOf(ts).again())
+		a := agentOf(ts)
+		a.answered(ts, false, a.again())
 		cmdRecord(ts, false, args[1:])
 	}
 }

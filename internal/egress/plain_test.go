@@ -130,6 +130,7 @@ func TestPlainRefusals(t *testing.T) {
 		"GET http://ev%0d%0ail.net/ HTTP/1.1\r\nHost: pypi.org\r\n\r\n":                      "400 Bad Request", // net/http's own
 		"GET http://user@evil.net/ HTTP/1.1\r\nHost: pypi.org\r\n\r\n":                       "403 understudy: no connection to evil.net:80: the server's --allow-net does not list this host",
 		"CONNECT evil.net:443 HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n":                        "403 understudy: no connection to evil.net:443: the server's --allow-net does not list this host",
+		"CONNECT pypi.org:22 HTTP/1.1\r\nHost: pypi.org:22\r\n\r\n":                          "403 understudy: no connection to pypi.org:22: the server's --allow-net lists this host, but not this port (443 and 80 where it names none)",
 		"CONNECT pypi.org HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n":                            `400 understudy: "pypi.org" is no host to connect to: a port is missing`,
 		"GET http://" + strings.Repeat("a", 300) + "/ HTTP/1.1\r\nHost: pypi.org\r\n\r\n":    `400 understudy: "` + strings.Repeat("a", 300) + `" is no host to connect to: a name has 1 to 253 characters`,
 		"GET http://pypi.org/ HTTP/1.1\r\nHost: p\r\nX: " + strings.Repeat("x", 70<<10):      "431 Request Header Fields Too Large",

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -61,8 +60,8 @@ func TestKilled(t *testing.T) {
 	}
 	file := newPath(t)
 	acknowledged := map[string]int{}
-	for range kills {
-		run, count := killOnce(t, file)
+	for n := range kills {
+		run, count := killOnce(t, file, time.Duration(n%60)*time.Millisecond)
 		if run != "" {
 			acknowledged[run] = count
 		}
@@ -93,9 +92,9 @@ func TestKilled(t *testing.T) {
 	end(t, begin(t, file, Options{})) // and the next server takes it
 }
 
-// killOnce starts a server, kills it at some moment, and returns its run and what it
+// killOnce starts a server, kills it at a moment after its first answer, and returns its run and what it
 // said last to have stored.
-func killOnce(t *testing.T, file string) (run string, count int) {
+func killOnce(t *testing.T, file string, moment time.Duration) (run string, count int) {
 	t.Helper()
 	server := exec.Command(os.Args[0])
 	server.Env = append(os.Environ(), "JOURNAL_TO_WRITE="+file)
@@ -104,12 +103,11 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 	out, err := server.StdoutPipe()
 	must(t, err)
 	must(t, server.Start())
-	moment := rand.IntN(60)
 	var timer *time.Timer
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if timer == nil { // from its first answer on: starts take long enough of themselves
-			timer = time.AfterFunc(time.Duration(moment)*time.Millisecond, func() { _ = server.Process.Kill() })
+			timer = time.AfterFunc(moment, func() { _ = server.Process.Kill() })
 		}
 		if _, err := fmt.Sscan(lines.Text(), &run, &count); err != nil {
 			t.Fatalf("%q: %v", lines.Text(), err)

@@ -77,7 +77,7 @@ func someInterpreters() []journal.Interpreter {
 func somePulses() []journal.Pulse {
 	return []journal.Pulse{
 		{Run: "K3F9A2B7QX", At: noon, InterpreterID: first, Memory: 212e6, Waiting: 1, Execution: 7, Code: "for epoch in range(30):\n\ttrain()\n", Started: noon.Add(-6 * time.Minute), Limit: time.Hour,
-			Tail: "epoch 1\repoch 2\n\x1b]0;owned\x07epoch 3 loss 0.2\n"},
+			Tail: "epoch 1\repoch 2\n\x1b]0;owned\x07epoch\u202e 3 loss 0.2\n"},
 		{Run: "K3F9A2B7QX", At: noon, InterpreterID: branch, Memory: 98e6},
 	}
 }
