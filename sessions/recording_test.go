@@ -293,17 +293,17 @@ func TestWhatWasPrintedIsWholeWhenItIsRecorded(t *testing.T) {
 	}
 }
 
-// TestPulsesTellWhatRuns, and wait for nothing.
-func TestPulsesTellWhatRuns(t *testing.T) {
+// TestHeartbeatsTellWhatRuns, and wait for nothing.
+func TestHeartbeatsTellWhatRuns(t *testing.T) {
 	manage(t, obeys(), func(o *Options) { o.SessionVariables = map[string]string{"key": "secret"} }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		must(t, errOf(m.Create(t.Context(), me, CreateRequest{})))
 		time.Sleep(time.Second) // so that one is older
 		mustRun(t, m, RunRequest{Code: "work", Wait: time.Second})
-		pulses := m.Heartbeats()
-		if len(pulses) != 2 || pulses[0].Execution != 0 || pulses[0].Code != "" {
-			t.Fatalf("%+v", pulses)
+		heartbeats := m.Heartbeats()
+		if len(heartbeats) != 2 || heartbeats[0].Execution != 0 || heartbeats[0].Code != "" {
+			t.Fatalf("%+v", heartbeats)
 		}
-		p := pulses[1]
+		p := heartbeats[1]
 		expect(t, p.Execution == 1 && p.Code == "work" && p.Limit == time.Hour && p.Tail == "working\n" && p.Client == me && time.Since(p.Started) == time.Second,
 			"%+v", p)
 		same(t, []string{"secret"}, p.Secrets)

@@ -150,7 +150,7 @@ func TestWatchInATerminal(t *testing.T) {
 	a.try("Random forest\x1b]0;owned\x07", "rf = Forest()", 0)
 	a.try("Import what was missing", "rf = RandomForestClassifier()", 0.9021)
 	running := a.begin("More trees", "rf = RandomForestClassifier(800)")
-	must(a.t, a.journal.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
+	must(a.t, a.journal.SaveHeartbeats(t.Context(), []sessions.Heartbeat{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
 		Code: running.Code, Started: running.Started, Limit: running.Limit, Tail: "tree 1\rtree 2\n\x1b[2Jtree 3\n"}}))
 
 	// With the end of its last line: a screen may be looked at while it is drawn.

@@ -250,7 +250,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if _, err := j.Record(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	must(t, j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}))
+	must(t, j.SaveHeartbeats(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}))
 	expect(t, e.Result.Notes[0] == secret, "the client's answer was changed")
 	files := 0
 	err = filepath.WalkDir(filepath.Dir(j.Path()), func(name string, entry os.DirEntry, err error) error {

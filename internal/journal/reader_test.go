@@ -113,7 +113,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What ran when its server was killed is lost, and nobody has a pulse then. Its last one
+// What ran when its server was killed is lost, and nobody has a heartbeat then. Its last one
 // tells what it had printed, and for how long it had run.
 func TestRunningWithoutServerIsLost(t *testing.T) {
 	path := small(t)
@@ -121,18 +121,18 @@ func TestRunningWithoutServerIsLost(t *testing.T) {
 		r := open(t, path)
 		running, err := r.Executions(t.Context(), Query{Interpreter: "3fa9bb"})
 		insist(t, err == nil && len(running) == 1, "%v, %v", running, err)
-		pulses, err := r.Pulses(t.Context(), "AAAAAAAAB2")
+		heartbeats, err := r.Heartbeats(t.Context(), "AAAAAAAAB2")
 		must(t, err)
-		return running[0].Status, len(pulses)
+		return running[0].Status, len(heartbeats)
 	}
 	lock, _, err := hold(path, "AAAAAAAAB2")
 	must(t, err)
-	if status, pulses := look(); status != sessions.StatusRunning || pulses != 1 {
-		t.Errorf("alive: %s, %d pulses", status, pulses)
+	if status, heartbeats := look(); status != sessions.StatusRunning || heartbeats != 1 {
+		t.Errorf("alive: %s, %d heartbeats", status, heartbeats)
 	}
 	must(t, lock.Unlock())
-	if status, pulses := look(); status != StatusLost || pulses != 0 {
-		t.Errorf("dead: %s, %d pulses", status, pulses)
+	if status, heartbeats := look(); status != StatusLost || heartbeats != 0 {
+		t.Errorf("dead: %s, %d heartbeats", status, heartbeats)
 	}
 	for _, detailed := range []bool{true, false} {
 		all, err := open(t, path).Executions(t.Context(), Query{Interpreter: "3fa9bb", Detail: detailed})

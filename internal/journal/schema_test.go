@@ -109,7 +109,7 @@ func TestNothingScans(t *testing.T) {
 	a.stand()
 	a.begin("runs", nil)
 	a.run("next", fine)
-	must(t, j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a"}}))
+	must(t, j.SaveHeartbeats(t.Context(), []sessions.Heartbeat{{InterpreterID: "a"}}))
 	queries := map[string]bool{}
 	j.mu.Lock()
 	for query := range j.statements {

@@ -45,7 +45,7 @@ func TestPolling(t *testing.T) {
 	}
 	f.change(func() { f.runs[0].Alive = false })
 	u := look(0, 2)
-	expect(t, u.pulses == nil, "the server is gone: %+v", u)
+	expect(t, u.heartbeats == nil, "the server is gone: %+v", u)
 	err := p.close()
 	expect(t, err == nil && f.closed, "the journal stays open")
 }
@@ -137,8 +137,8 @@ func TestManyExecutions(t *testing.T) {
 	expect(t, n == mostExecutions, "%d rows", n)
 }
 
-// TestOldPulses holds that what has ended is not shown as running.
-func TestOldPulses(t *testing.T) {
+// TestOldHeartbeats holds that what has ended is not shown as running.
+func TestOldHeartbeats(t *testing.T) {
 	p := aPicture()
 	rest(&p)
 	lines := shows(p, 80, 30).now(80, 30)

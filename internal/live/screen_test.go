@@ -62,7 +62,7 @@ func states() picture {
 // killed is the experiment after its server was killed.
 func killed() picture {
 	u := aPicture()
-	u.run.Alive, u.pulses = false, nil
+	u.run.Alive, u.heartbeats = false, nil
 	last := &u.executions[len(u.executions)-1]
 	last.Status, last.Trial.Buggy, last.Trial.Why = journal.StatusLost, true, "its server was killed while it ran"
 	return u
@@ -70,12 +70,12 @@ func killed() picture {
 
 func TestViews(t *testing.T) {
 	ended := aPicture()
-	ended.run.Alive, ended.run.Ended, ended.pulses = false, noon.Add(-time.Minute), nil
+	ended.run.Alive, ended.run.Ended, ended.heartbeats = false, noon.Add(-time.Minute), nil
 	crowd := aPicture()
 	for i := range 8 {
-		p := somePulses()[0]
+		p := someHeartbeats()[0]
 		p.Execution = 10 + i
-		crowd.pulses = append(crowd.pulses, p)
+		crowd.heartbeats = append(crowd.heartbeats, p)
 	}
 	for _, test := range []struct {
 		name          string
@@ -184,11 +184,11 @@ func TestDeepTrials(t *testing.T) {
 // TestRoomForWhatRuns names all that runs on a small terminal.
 func TestRoomForWhatRuns(t *testing.T) {
 	u := aPicture()
-	u.executions, u.pulses = u.executions[:1], nil
+	u.executions, u.heartbeats = u.executions[:1], nil
 	for i := range 3 {
-		p := somePulses()[0]
+		p := someHeartbeats()[0]
 		p.Execution, p.Code = 10+i, strings.Repeat("work()\n", 9)
-		u.pulses = append(u.pulses, p)
+		u.heartbeats = append(u.heartbeats, p)
 	}
 	view := shows(u, 80, 24).view()
 	for _, want := range []string{"3fa9c1@10", "3fa9c1@11", "3fa9c1@12", "Interpreters", "Logistic"} {

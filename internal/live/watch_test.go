@@ -19,12 +19,12 @@ type watching struct {
 	looked chan struct{}
 }
 
-func (w watching) Pulses(ctx context.Context, run string) ([]journal.Pulse, error) {
+func (w watching) Heartbeats(ctx context.Context, run string) ([]journal.Heartbeat, error) {
 	select {
 	case w.looked <- struct{}{}:
 	default:
 	}
-	return w.fakeSource.Pulses(ctx, run)
+	return w.fakeSource.Heartbeats(ctx, run)
 }
 
 // TestWatching quits at a key and at the end of its context, and leaves nothing open.

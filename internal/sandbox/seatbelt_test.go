@@ -172,11 +172,11 @@ func TestSeatbeltLinks(t *testing.T) {
 	}
 }
 
-func TestEnclose(t *testing.T) {
+func TestWrapCommand(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("/py/bin/python", "-u", "-m", "pyworker")
 	cmd.Env = []string{"HOME=/Users/me"}
-	enclose(cmd, Settings{}, "/h", "/w")
+	wrapCommand(cmd, Settings{}, "/h", "/w")
 	want := []string{"/usr/bin/sandbox-exec", "-p", Seatbelt(Settings{}, "/h", "/w"), "--", "/py/bin/python", "-u", "-m", "pyworker"}
 	if diff := cmp.Diff(want, cmd.Args); diff != "" || cmd.Path != want[0] {
 		t.Errorf("got %q: %s", cmd.Path, diff)
@@ -185,6 +185,6 @@ func TestEnclose(t *testing.T) {
 		t.Error(diff)
 	}
 	var none *Wall
-	none.Enclose(cmd, "/h", "/w")
+	none.WrapCommand(cmd, "/h", "/w")
 	expect(t, len(cmd.Args) == len(want), "no wall confines")
 }

@@ -35,7 +35,7 @@ func TestDialForTheTest(t *testing.T) {
 
 // Descendants of the server's get no answer, nor does whom one that has ended may have
 // left its connection to; others do.
-func TestOutsiders(t *testing.T) {
+func TestRefuseSandboxed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
 	must(t, err)
@@ -63,7 +63,7 @@ func TestOutsiders(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(t, own.(*net.UnixConn).CloseWrite())
-	taken, err := Outsiders(listener, slog.New(slog.DiscardHandler)).Accept()
+	taken, err := RefuseSandboxed(listener, slog.New(slog.DiscardHandler)).Accept()
 	must(t, err)
 	defer taken.Close()
 	if got, err := io.ReadAll(taken); err != nil || string(got) != "own" {
