@@ -2,7 +2,7 @@
 
 import unittest
 
-from pyworker.cells import Compiler
+from pyworker.compiler import Compiler
 from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 

@@ -233,7 +233,7 @@ class BeforeItBegan(unittest.TestCase):
             pass
 
         coroutine = nothing()
-        with mock.patch("pyworker.late.load", side_effect=KeyboardInterrupt):
+        with mock.patch("pyworker.lazy_import.load", side_effect=KeyboardInterrupt):
             with self.assertRaises(KeyboardInterrupt):
                 awaiting.Awaiting(None).run(coroutine)
         self.assertEqual(inspect.CORO_CLOSED, inspect.getcoroutinestate(coroutine))

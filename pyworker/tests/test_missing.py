@@ -34,7 +34,7 @@ class Advice(unittest.TestCase):
             error,
             types.SimpleNamespace(
                 environment=environment(NAMED | said),
-                place=types.SimpleNamespace(workdir=self.folder),
+                workdir=types.SimpleNamespace(path=self.folder),
                 packages=types.SimpleNamespace(confined=confined, hosts=hosts, root=""),
             ),
         )
