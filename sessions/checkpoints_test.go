@@ -383,6 +383,7 @@ func TestResetAndRestartLetGoOfAllStates(t *testing.T) {
 	r := mustRun(t, m, RunRequest{Code: "d", Reset: true})
 	wantState(t, r, "", true) // it was asked for, and is no accident
 	wantRun(t, r, 4, "d")
+	expect(t, f.started()[0].closed, "the worker of before the reset lives")
 	list(t, m)
 	_, asleep := f.copies()
 	expect(t, asleep == 1, "%d copies", asleep)

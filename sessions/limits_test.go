@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"runtime"
 	"slices"
@@ -240,7 +241,10 @@ func TestNamesAreShortWhereTheyAreNoKeys(t *testing.T) {
 func TestSameNameOfTwoClientsIsTwoSessions(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
 	create(t, m, anna, "analysis")
-	for id := range m.sessions {
+	m.mu.Lock()
+	keys := slices.Collect(maps.Keys(m.sessions))
+	m.mu.Unlock()
+	for _, id := range keys {
 		for _, given := range []string{"analysis", id} {
 			for _, stranger := range []Client{bert, me, Anonymous} {
 				err := errOf(m.Run(t.Context(), stranger, RunRequest{InterpreterID: given, Code: "x"}))

@@ -96,6 +96,7 @@ func TestDiskLimitIsAnErrorFirst(t *testing.T) {
 	const fails = "\n    for _ in range(1000): %s; time.sleep(0.01)\nexcept OSError as e: print(e.strerror)"
 	for name, code := range map[string]string{
 		"a file":           "f = open('a file', 'wb', 0)\ntry:" + fmt.Sprintf(fails, "f.write(os.urandom(1 << 20))"),
+		"below":            "os.makedirs('a/b')\ntry:" + fmt.Sprintf(fails, "open('a/b/c', 'ab').write(os.urandom(1 << 20))"),
 		"deleted and open": "f = open('f', 'wb', 0); os.unlink('f')\ntry:" + fmt.Sprintf(fails, "f.write(os.urandom(1 << 20))"),
 		"by a program":     "_ = subprocess.run(['sh', '-c', 'while head -c 1000000 /dev/urandom; do sleep 0.01; done >> f'], stderr=-3)\nprint('File too large')",
 		"in /tmp":          "f = open(os.path.join(HOME, 'tmp'), 'wb', 0)\ntry:" + fmt.Sprintf(fails, "f.write(os.urandom(1 << 20))"),
@@ -224,8 +225,9 @@ func TestLimitsBehindTheWall(t *testing.T) {
 		w := behindWall(t, sandbox.Limits{Memory: 300 << 20})
 		expectPrinted(t, w, grab+"try:\n    while True: grab(10)\nexcept MemoryError: print('refused')", "refused\n")
 	})
+	// Not in parallel: where few user ids are mapped all walls have the same ones, and
+	// RLIMIT_NPROC counts the processes of a user.
 	t.Run("processes", func(t *testing.T) {
-		t.Parallel()
 		w := behindWall(t, sandbox.Limits{Processes: 20})
 		// Either the kernel refuses the fork, or the limiter sees too many.
 		outcome, err := w.Run(t.Context(), sessions.Request{Execution: 1, Code: "import os, time\nfor _ in range(40):\n    if not os.fork(): time.sleep(1000)\ntime.sleep(1000)"}, workertest.NewRecorder())

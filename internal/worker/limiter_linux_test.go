@@ -79,7 +79,8 @@ print("full")`, "full\n")
 	}
 }
 
-// Each process has less than the limit, all together have more, orphans too.
+// Each process has less than the limit, all together have more, orphans too. Direct
+// children are counted in TestLimitsBehindTheWall/memory.
 func TestMemoryLimitOfAllProcesses(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
 	reason := breaks(t, w, grab+`

@@ -76,6 +76,11 @@ func parentOf(t testing.TB, pid int) int {
 	return p.Parent
 }
 
+func TestZygote(t *testing.T) {
+	z := testZygote(t)
+	workertest.Suite(t, func(testing.TB) sessions.Starter { return z })
+}
+
 // A start before the zygote is warm is the root's, at once; one before there is
 // a root waits for it.
 func TestZygoteForksFromWhatThereIs(t *testing.T) {

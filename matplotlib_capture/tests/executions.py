@@ -81,6 +81,7 @@ class FigureTestCase(unittest.TestCase):
                     expected, _, rest = rest.partition("\n")
                     compiled = compile(code, f"<{name}>", "exec")
                     found = self.execute(functools.partial(exec, compiled, names))
+                    self.assertEqual(len(found), len({c.path for c in found}))
                     said = ["=".join((*c.names, c.title)) for c in found]
                     self.assertEqual(said, [each for each in expected.strip().split(" | ") if each])
 

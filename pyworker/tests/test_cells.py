@@ -88,6 +88,16 @@ class Await(WorkerCase):
         self.prints(worker, "await note()\nawait task", "'slept'\n")
         self.gives(worker, "len(loops)", 1)
 
+    def test_other_forms(self):
+        worker = self.start()
+        worker.run(
+            "async def numbers():\n    yield 1\n    yield 2\n"
+            "class C:\n    async def __aenter__(s): return 3\n    async def __aexit__(s, *a): pass"
+        )
+        self.prints(worker, "[n async for n in numbers()]", "[1, 2]\n")
+        code = "async with C() as c: pass\nasync for n in numbers(): c += n\nc"
+        self.prints(worker, code, "6\n")
+
     def test_exceptions(self):
         worker = self.start()
         answer = worker.run(

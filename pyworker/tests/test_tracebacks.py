@@ -188,6 +188,15 @@ class Sources(WorkerCase):
             self.assertNotIn("pyworker", found["traceback"])
             self.assertTrue(found["stack"][-1][0].startswith("<cell"))
 
+    def test_threads(self):
+        worker = self.start()
+        worker.run("def f():\n    return 1 / 0")
+        answer = worker.run(
+            "import threading\nt = threading.Thread(target=f, name='T')\nt.start(); t.join()"
+        )
+        self.assertIn("Exception in thread T:\nTraceback", answer.stderr)
+        self.assertIn('File "<cell 1>", line 2, in f\n    return 1 / 0\n', answer.stderr)
+
     def test_the_oldest_cells_are_forgotten(self):
         from pyworker import sources
 

@@ -340,7 +340,7 @@ import os, signal, sys, threading
 signal.siginterrupt(signal.SIGINT, False)
 ends, cell = os.pipe(), threading.get_ident()
 def tell():
-    while (f := sys._current_frames()[cell]).f_code.co_name != "<module>" or f.f_lineno < 9: pass
+    while (f := sys._current_frames()[cell]).f_code.co_name != "<module>" or (f.f_lineno or 0) < 9: pass
     os.write(1, b"it reads")
 threading.Thread(target=tell).start()
 os.read(ends[0], 1)

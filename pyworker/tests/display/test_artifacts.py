@@ -270,7 +270,7 @@ class LibrariesTest(Kept):
     def test_large_table(self):
         message = self.refused("""
 import pandas as pd
-artifact(pd.DataFrame({'text': ['x' * 50_000_001]}))
+artifact(pd.DataFrame({'text': ['x' * 1_000_000] * 51}))
 """)
         self.assertIn("larger than 50 MB", message)
 

@@ -69,6 +69,25 @@ class Spawning(ForkerCase):
         self.assertEqual(set(), set(worker.value("list(__import__('sys').modules)")) - before)
         self.assertIn("traceback", before)
 
+    def test_a_fork_that_fails_says_why(self):
+        library = self.library(
+            sitecustomize="import errno, os\n"
+            "fork = os.fork\n"
+            "def refuse():\n"
+            "    if os.path.exists(os.environ['NO_FORK']):\n"
+            "        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))\n"
+            "    return fork()\n"
+            "os.fork = refuse"
+        )
+        flag = os.path.join(library, "flag")
+        root = self.root(library=[library], environment={"NO_FORK": flag})
+        self.worker(root)
+        open(flag, "w").close()
+        with self.assertRaisesRegex(OSError, "^fork failed: Resource temporarily unavailable$"):
+            Forked.spawn(root)
+        os.unlink(flag)
+        self.worker(root)
+
 
 class Reaping(ForkerCase):
     def test_orphans_of_the_users_are_reaped_at_once(self):

@@ -10,7 +10,7 @@ def fine(policy, rows):
     r"""Returns (policy, code) for each row: in it \n is a new line, and ## begins a heading."""
     return [
         (policy, re.sub(r"\\([nrt\\])", lambda escape: _ESCAPED[escape[1]], row))
-        for row in rows.splitlines()
+        for row in rows.split("\n")
         if row and not row.startswith("##")
     ]
 

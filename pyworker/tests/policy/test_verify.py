@@ -42,6 +42,10 @@ def rules(code, policy):
 
 
 class TestVerify(unittest.TestCase):
+    def test_there_are_enough_cases(self):
+        self.assertGreaterEqual(len(BYPASSES), 150)
+        self.assertGreaterEqual(len(FALSE_ALARMS), 80)
+
     def test_bypasses(self):
         for policy, code, expected in BYPASSES:
             with self.subTest(code=code):
