@@ -20,6 +20,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"understudy/internal/check"
 	"understudy/internal/config"
 	"understudy/internal/metrics"
 	"understudy/internal/plugins"
@@ -28,6 +29,8 @@ import (
 	"understudy/tools"
 	"understudy/tools/answer"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 var update = flag.Bool("update", false, "rewrite the generated parts of README.md and of the pages in docs")
 
@@ -59,16 +62,12 @@ func TestDocsAreTrue(t *testing.T) {
 func compareGenerated(t *testing.T, file, name, want string) {
 	text := readFile(t, file)
 	pattern := regexp.MustCompile(fmt.Sprintf("(?s)(<!-- %s:begin -->\n).*?(<!-- %s:end -->)", name, name))
-	if !pattern.MatchString(text) {
-		t.Fatalf("%s has no markers for %s", file, name)
-	}
+	insist(t, pattern.MatchString(text), "%s has no markers for %s", file, name)
 	renewed := pattern.ReplaceAllString(text, "${1}"+strings.ReplaceAll(want, "$", "$$")+"${2}")
 	if renewed == text {
 		return
 	}
-	if !*update {
-		t.Fatalf("%s is not true any more; run: go test . -run TestDocsAreTrue -update", file)
-	}
+	insist(t, *update, "%s is not true any more; run: go test . -run TestDocsAreTrue -update", file)
 	must(t, os.WriteFile(file, []byte(renewed), 0o644))
 }
 
@@ -207,9 +206,7 @@ func settingTable(t *testing.T) string {
 			group = s.Group
 			rows = append(rows, []string{"**" + group + "**", "", "", ""})
 		}
-		if s.Key != "" && "--"+s.Key != s.Flag {
-			t.Errorf("the key of %s is %s, and the reference says that they are the same", s.Flag, s.Key)
-		}
+		expect(t, s.Key == "" || "--"+s.Key == s.Flag, "the key of %s is %s, and the reference says that they are the same", s.Flag, s.Key)
 		rows = append(rows, []string{code(s.Flag), code(s.Env), code(s.Default), s.Help})
 	}
 	return table([]string{"flag", "environment", "default", ""}, rows)
@@ -321,9 +318,7 @@ func policyDefaults(t *testing.T) string {
 	}
 	var short, whole map[string]any
 	err := errors.Join(yaml.Unmarshal([]byte(b.String()), &short), yaml.Unmarshal([]byte(policy.Defaults()), &whole))
-	if err != nil || !reflect.DeepEqual(short, whole) {
-		t.Fatalf("%v in\n%s", err, b.String())
-	}
+	insist(t, err == nil && reflect.DeepEqual(short, whole), "%v in\n%s", err, b.String())
 	return "```yaml\n" + b.String() + "```\n"
 }
 
@@ -422,9 +417,7 @@ func noteNumbers(t *testing.T, all triedClients) map[string]int {
 			numbers[r.step+" "+r.outcome] = len(numbers) + 1
 		}
 	}
-	if len(numbers) != len(needed) {
-		t.Errorf("there are remarks on %v of %v", numbers, needed)
-	}
+	expect(t, len(numbers) == len(needed), "there are remarks on %v of %v", numbers, needed)
 	return numbers
 }
 
@@ -463,13 +456,6 @@ func code(text string) string {
 		return ""
 	}
 	return "`" + text + "`"
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func readFile(t *testing.T, path string) string {

@@ -116,9 +116,7 @@ func TestOperationsAreTrue(t *testing.T) {
 	}
 	for _, file := range []string{"nginx.conf", "Caddyfile"} {
 		text := readFile(t, filepath.Join("docs", "operations", file))
-		if !strings.Contains(text, "127.0.0.1:8808") || strings.Count(text, "{") != strings.Count(text, "}") {
-			t.Errorf("%s:\n%s", file, text)
-		}
+		expect(t, strings.Contains(text, "127.0.0.1:8808") && strings.Count(text, "{") == strings.Count(text, "}"), "%s:\n%s", file, text)
 	}
 	for _, file := range []string{"README.md", "docs/operations.md", "docs/modes.md", "docs/plugins.md", "docs/reference.md"} {
 		checkFlags(t, file)
@@ -165,9 +163,7 @@ func TestPolicyIsTrue(t *testing.T) {
 			t.Errorf("%v:\n%s", err, text)
 			continue
 		}
-		if source.Book().None() {
-			t.Errorf("these are no rules:\n%s", text)
-		}
+		expect(t, !source.Book().None(), "these are no rules:\n%s", text)
 	}
 	checkFlags(t, file)
 	checkKeys(t, file)
@@ -178,9 +174,7 @@ func checkKeys(t *testing.T, file string) {
 	t.Helper()
 	text := readFile(t, file)
 	for _, key := range policy.Keys() {
-		if !strings.Contains(text, "`"+key+"`") && !strings.Contains(text, "**"+key+"**") {
-			t.Errorf("%s lacks %s", file, key)
-		}
+		expect(t, strings.Contains(text, "`"+key+"`") || strings.Contains(text, "**"+key+"**"), "%s lacks %s", file, key)
 	}
 }
 
@@ -190,9 +184,8 @@ func TestPluginsOfTheDocs(t *testing.T) {
 	text := readFile(t, "docs/plugins.md")
 	dir := t.TempDir()
 	blocks := regexp.MustCompile("(?s)```yaml\n(name: (\\w+)\n.*?)```").FindAllStringSubmatch(text, -1)
-	if all := strings.Count(text, "```yaml"); all != len(blocks) || all < 2 {
-		t.Fatalf("%d blocks of YAML, %d of them plugins", all, len(blocks))
-	}
+	all := strings.Count(text, "```yaml")
+	insist(t, all == len(blocks) && all >= 2, "%d blocks of YAML, %d of them plugins", all, len(blocks))
 	var shown []string // those whose Python is there too
 	for _, block := range blocks {
 		source := regexp.MustCompile("(?s)```python\n([^`]*\ndef " + block[2] + "\\(.*?)```").FindStringSubmatch(text)
@@ -215,9 +208,7 @@ func areReady(t *testing.T, dir string, want int) {
 	registry, err := plugins.Open(dir, plugins.Options{})
 	must(t, err)
 	all := registry.Set().Plugins
-	if len(all) != want {
-		t.Errorf("%d plugins of %d in %s", len(all), want, dir)
-	}
+	expect(t, len(all) == want, "%d plugins of %d in %s", len(all), want, dir)
 	for _, p := range all {
 		if p.State != plugins.Ready {
 			t.Errorf("%s is %s: %s", p.Name, p.State, p.Reason())
@@ -228,16 +219,13 @@ func areReady(t *testing.T, dir string, want int) {
 // passesItsTest has Python load plugins and run the tests that come with them.
 func passesItsTest(t *testing.T, dir string, names []string) {
 	t.Helper()
-	if len(names) == 0 {
-		t.Fatal("no plugin's Python is shown")
-	}
+	insist(t, len(names) != 0, "no plugin's Python is shown")
 	c := &config.Config{}
 	c.Python, c.DataDir = os.Getenv("UNDERSTUDY_TEST_PYTHON"), t.TempDir()
 	c.Plugins.Dir, c.Plugins.Test.Names = dir, names
 	var said strings.Builder
-	if err := command.TestPlugins(t.Context(), c, &said); err != nil || strings.Count(said.String(), "passed, in ") != len(names) {
-		t.Errorf("%v: %v\n%s", names, err, said.String())
-	}
+	err := command.TestPlugins(t.Context(), c, &said)
+	expect(t, err == nil && strings.Count(said.String(), "passed, in ") == len(names), "%v: %v\n%s", names, err, said.String())
 }
 
 // TestUnit: the systemd unit starts what it says, and systemd understands it.
@@ -245,9 +233,7 @@ func TestUnit(t *testing.T) {
 	const file = "docs/operations/understudy.service"
 	text := readFile(t, file)
 	start := regexp.MustCompile(`(?m)^ExecStart=(\S+) (.*)$`).FindStringSubmatch(text)
-	if start == nil {
-		t.Fatal("it starts nothing")
-	}
+	insist(t, start != nil, "it starts nothing")
 	env := map[string]string{}
 	for _, match := range regexp.MustCompile(`(?m)^Environment=(\w+)=(.*)$`).FindAllStringSubmatch(text, -1) {
 		env[match[1]] = match[2]
@@ -271,9 +257,7 @@ func TestUnit(t *testing.T) {
 	must(t, os.WriteFile(unit, []byte(here), 0o600))
 	said, err := exec.Command(analyze, "verify", "--man=no", unit).CombinedOutput()
 	for line := range strings.Lines(string(said)) {
-		if strings.Contains(line, filepath.Base(unit)) && !strings.Contains(line, "Failed to create") {
-			t.Errorf("systemd: %s", line)
-		}
+		expect(t, !strings.Contains(line, filepath.Base(unit)) || strings.Contains(line, "Failed to create"), "systemd: %s", line)
 	}
 	t.Logf("systemd-analyze: %v\n%s", err, said)
 }
@@ -287,9 +271,7 @@ func checkSettings(t *testing.T, env map[string]string) {
 		if !strings.HasPrefix(name, "UNDERSTUDY_") {
 			continue
 		}
-		if !slices.ContainsFunc(settings, func(s config.Setting) bool { return s.Env == name }) {
-			t.Errorf("%s is no setting", name)
-		}
+		expect(t, slices.ContainsFunc(settings, func(s config.Setting) bool { return s.Env == name }), "%s is no setting", name)
 	}
 }
 
@@ -337,16 +319,10 @@ func dockerfile(t *testing.T) image {
 func TestDockerfile(t *testing.T) {
 	made := dockerfile(t)
 	for _, from := range made.from {
-		if !strings.Contains(from, ":") || strings.HasSuffix(from, ":latest") {
-			t.Errorf("%s names no version", from)
-		}
+		expect(t, strings.Contains(from, ":") && !strings.HasSuffix(from, ":latest"), "%s names no version", from)
 	}
-	if made.user == "" || made.user == "root" || made.user == "0" {
-		t.Errorf("it runs as %q", made.user)
-	}
-	if made.entry != `["/usr/local/bin/understudy"]` {
-		t.Errorf("it starts %s", made.entry)
-	}
+	expect(t, made.user != "" && made.user != "root" && made.user != "0", "it runs as %q", made.user)
+	expect(t, made.entry == `["/usr/local/bin/understudy"]`, "it starts %s", made.entry)
 	checkSettings(t, made.env)
 	c, err := parseCommand(made.command, made.env)
 	if err != nil || c.Serve.AuthTokens == "" || c.Serve.AllowUnauthenticatedNetwork || !c.Serve.OverNetwork() {
@@ -411,9 +387,7 @@ func TestContainerRecipe(t *testing.T) {
 	made := dockerfile(t)
 	env := made.env
 	runs := dockerRuns(t, "docs/operations.md")
-	if len(runs) != 2 || runs[0].args == "" || runs[1].args != "" {
-		t.Fatalf("%+v", runs)
-	}
+	insist(t, len(runs) == 2 && runs[0].args != "" && runs[1].args == "", "%+v", runs)
 	dir := t.TempDir()
 	c, err := parseCommand(runs[0].args, env)
 	must(t, err)
@@ -428,9 +402,7 @@ func TestContainerRecipe(t *testing.T) {
 		t.Errorf("the server finds %v", err)
 	}
 	install := "install -d -m 0700 -o " + made.user + " -g " + made.user + " " + strings.TrimPrefix(runs[0].mounts["/etc/understudy"], "./") + "\n"
-	if !strings.Contains(strings.Join(blocks(t, "docs/operations.md")["sh-root"], ""), install) {
-		t.Errorf("there is no %s", install)
-	}
+	expect(t, strings.Contains(strings.Join(blocks(t, "docs/operations.md")["sh-root"], ""), install), "there is no %s", install)
 }
 
 // checkCopy finds what is copied into the image: from a stage before, or among
@@ -439,20 +411,15 @@ func checkCopy(t *testing.T, rest string, stages []string) {
 	t.Helper()
 	fields := strings.Fields(rest)
 	if from, isStage := strings.CutPrefix(fields[0], "--from="); isStage {
-		if !slices.Contains(stages, from) {
-			t.Errorf("there is no stage %s before", from)
-		}
+		expect(t, slices.Contains(stages, from), "there is no stage %s before", from)
 		return
 	}
 	ignored := readFile(t, ".dockerignore")
 	for _, source := range fields[:len(fields)-1] {
-		if _, err := os.Stat(source); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(source)
+		expect(t, err == nil, "%v", err)
 		for line := range strings.Lines(ignored) {
-			if strings.Trim(strings.TrimSpace(line), "/") == strings.Trim(source, "/") {
-				t.Errorf("%s is in .dockerignore", source)
-			}
+			expect(t, strings.Trim(strings.TrimSpace(line), "/") != strings.Trim(source, "/"), "%s is in .dockerignore", source)
 		}
 	}
 }

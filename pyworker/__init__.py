@@ -45,9 +45,9 @@ descriptor there is (``os.closerange(3, 65536)``) ends its worker.
 
 An execution passes through the modules like this::
 
-    loop -> executor -> place       back to the working directory
+    loop -> executor -> workdir     back to the working directory
                         capture     streams of our own
-                        cells       code -> parts, with the values to echo
+                        compiler    code -> parts, with the values to echo
                         plugins     or the call of one
                         figures     around the run
                         encode      the asked variable as JSON

@@ -5,7 +5,7 @@ import builtins
 import io
 import sys
 
-from . import late
+from . import lazy_import
 
 _builtin_input = builtins.input
 _PROMPT_LIMIT = 10_000  # characters that go to the server; all are printed
@@ -62,7 +62,7 @@ def install(streams, frames, interrupts):
         if sys.stdin is not streams.stdin:
             return _builtin_input(prompt)
         if "bdb" in sys.modules:
-            late.load_own("debugging").tidy(sys._getframe(1))
+            lazy_import.load_own("debugging").tidy(sys._getframe(1))
         prompt = str(prompt)
         print(prompt, end="", flush=True)
         return asker.ask(prompt)

@@ -9,7 +9,7 @@ there, as in a script.
 import sys
 import types
 
-from . import late, openfiles, resting
+from . import lazy_import, openfiles, resting
 from .fork import obstacles
 
 _PATIENCE = 2  # seconds that a cancelled cell may take to clean up
@@ -37,7 +37,7 @@ class Awaiting:
     def enter(self):
         """Has asyncio take the loop for the running one, while plain code runs."""
         if self._loop is not None and not self._loop.is_closed():
-            late.load("asyncio").set_event_loop(self._loop)  # asyncio.run() leaves none
+            lazy_import.load("asyncio").set_event_loop(self._loop)  # asyncio.run() leaves none
             resting.enter(self._loop)
 
     def leave(self):
@@ -54,7 +54,7 @@ class Awaiting:
         loop = self._loop
         if loop is None or loop.is_closed() or sys.platform == "win32":  # without add_reader
             return 0
-        tasks = len(late.load("asyncio").all_tasks(loop))
+        tasks = len(lazy_import.load("asyncio").all_tasks(loop))
         if tasks or not hasattr(loop, "_selector"):  # uvloop, which keeps the rest to itself
             return tasks
         timers = sum(not handle.cancelled() for handle in loop._scheduled)
@@ -72,7 +72,7 @@ class Awaiting:
         """Runs the loop until there is input; false if the loop has nothing to do."""
         if not self.live() and not getattr(self._loop, "_ready", None):
             return False
-        tasks = late.load("asyncio").all_tasks(self._loop)
+        tasks = lazy_import.load("asyncio").all_tasks(self._loop)
         self._interrupts.rouse = resting.is_in_callback
         try:
             goes_on = self._go_on(stream)
@@ -138,7 +138,7 @@ class Awaiting:
             try:
                 return await coroutine
             finally:
-                context[:] = late.load("contextvars").copy_context().items()
+                context[:] = lazy_import.load("contextvars").copy_context().items()
 
         try:
             self.leave()
@@ -163,7 +163,7 @@ class Awaiting:
 
     def _open(self):
         """Makes the loop unless there is one; returns asyncio."""
-        asyncio = late.load("asyncio")
+        asyncio = lazy_import.load("asyncio")
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self._loop)
@@ -203,7 +203,7 @@ def _renew_selector(loop, without):
     loop._close_self_pipe()
     loop._make_self_pipe()
     if loop._signal_handlers:
-        late.load("signal").set_wakeup_fd(loop._csock.fileno())
+        lazy_import.load("signal").set_wakeup_fd(loop._csock.fileno())
 
 
 def _settle(asyncio, loop, task):

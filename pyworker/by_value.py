@@ -9,7 +9,7 @@ cloudpickle is there, or the sender gets the error. Forks know the names.
 import sys
 import types
 
-from . import late
+from . import lazy_import
 from .imports import when_imported
 
 _REMEDY = (
@@ -41,7 +41,7 @@ def _method():
     The pickler isn't told for whom it works: for the process that is being started, or
     for those that are there.
     """
-    spawning = late.load("multiprocessing.context").get_spawning_popen()
+    spawning = lazy_import.load("multiprocessing.context").get_spawning_popen()
     children = sys.modules["multiprocessing.process"]._children
     for popen in (spawning, *(getattr(child, "_popen", None) for child in list(children))):
         if getattr(popen, "method", "fork") != "fork":
@@ -56,7 +56,7 @@ def _dump(obj, method):
         name = obj.__qualname__
         if _is_in_code_file(name):
             return None
-        raise late.load("pickle").PicklingError(_REMEDY.format(name=name, method=method))
+        raise lazy_import.load("pickle").PicklingError(_REMEDY.format(name=name, method=method))
     return cloudpickle.dumps(obj)
 
 
@@ -67,7 +67,7 @@ def _is_in_code_file(name):
             text = file.read()
     except (AttributeError, OSError, UnicodeError):
         return False
-    return late.load("re").search(rf"(?m)^(?:def|class) {name}\b", text) is not None
+    return lazy_import.load("re").search(rf"(?m)^(?:def|class) {name}\b", text) is not None
 
 
 def _cloudpickle():

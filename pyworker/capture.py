@@ -8,7 +8,7 @@ import io
 import os
 import sys
 
-from . import asking, channel, late, replaced
+from . import asking, channel, lazy_import, replaced
 from .openfiles import identity
 from .order import Order
 
@@ -52,7 +52,7 @@ class _Raw(io.FileIO):
 
 
 def _wait_for_room(fd):
-    select = late.load("select")
+    select = lazy_import.load("select")
     if hasattr(select, "poll"):
         poll = select.poll()
         poll.register(fd, select.POLLOUT)

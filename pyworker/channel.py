@@ -5,7 +5,7 @@ import _thread
 import os
 import sys
 
-from . import late, openfiles, protocol
+from . import lazy_import, openfiles, protocol
 
 READ_SIZE = 1 << 16  # bytes
 
@@ -172,7 +172,7 @@ class Stream:
 
         What a signal's handler raises goes through.
         """
-        select = late.load("select")
+        select = lazy_import.load("select")
         if hasattr(select, "poll"):
             poll = select.poll()  # a new one: a signal's handler may wait in turn
             poll.register(self.fileno(), select.POLLIN)

@@ -11,7 +11,7 @@ import sys
 import time
 import types
 
-from . import cells, late, sources, tracebacks
+from . import compiler, lazy_import, sources, tracebacks
 from .awaiting import Awaiting
 from .display import encode, kinds, variables
 from .reserve import Reserve
@@ -30,7 +30,7 @@ class Executor:
 
     def __init__(self, session):
         self._session = session
-        self._compiler = cells.Compiler(session.echo, session.notebook)
+        self._compiler = compiler.Compiler(session.echo, session.notebook)
         self.awaiting = Awaiting(session.interrupts, session.forks.own)
         session.run_inside = self.run_inside
         self._snapshot = variables.Snapshot(vars(session.module))
@@ -48,13 +48,13 @@ class Executor:
         """Runs the operator's code; returns its traceback, "" if all went well."""
         self._session.prepare()
         # Nothing of it is echoed, but its __future__ imports count.
-        compiler = self._compiler
-        self._compiler = cells.Compiler("none", self._session.notebook)
+        usual = self._compiler
+        self._compiler = compiler.Compiler("none", self._session.notebook)
         sources.add("<init>", code)
         self.awaiting.prepare(code)
         error, _ = self._run(lambda: self._run_cell(code, "<init>", {}))
         error = self._forgive(error, [])
-        self._compiler = compiler
+        self._compiler = usual
         self._session.take_shell_notes()  # they would be told with the first execution
         self._finish()
         self._snapshot = variables.Snapshot(vars(self._session.module))
@@ -84,7 +84,7 @@ class Executor:
         notes += session.take_shell_notes()
         notes += self._compiler.notes
         notes += session.notebook.changed(request)
-        notes += filter(None, [session.place.leave()])
+        notes += filter(None, [session.workdir.leave()])
         session.code_file.remove()
         signalled, start = session.interrupts.signalled, time.perf_counter()
         error = self._end_figures(error, notes)
@@ -134,7 +134,7 @@ class Executor:
         notes += filter(None, [note, *request.get("notes", ())])
         session.notebook.enter(request["execution"], cell, written)
         if name := request.get("metric_var_name"):
-            self._watch = late.load_own("display.metric").Watch(name, vars(session.module))
+            self._watch = lazy_import.load_own("display.metric").Watch(name, vars(session.module))
         sources.add(cell, written)
         self.awaiting.prepare(code)
         return lambda: self._run_cell(code, cell, request)
@@ -149,7 +149,7 @@ class Executor:
         self._exit_code = self._session.shell().run_command(request["code"])
 
     def _run_install(self, request, notes):
-        install = late.load_own("shell.installing").install
+        install = lazy_import.load_own("shell.installing").install
         self._exit_code, record, told = install(self._session, request["arguments"])
         self._returned.append(record)
         notes += told
@@ -210,7 +210,7 @@ class Executor:
             failed = None
 
     def _run_parts(self, parts):
-        if any(part.co_flags & cells.COROUTINE for part, _ in parts):
+        if any(part.co_flags & compiler.COROUTINE for part, _ in parts):
             self.awaiting.run(self._run_awaiting(parts))
             return self.awaiting.enter()  # for the cell that this may be the body of
         names = vars(self._session.module)
@@ -248,7 +248,7 @@ class Executor:
         for part, echoed in parts:
             self._part = part
             value = eval(part, names)
-            if part.co_flags & cells.COROUTINE:
+            if part.co_flags & compiler.COROUTINE:
                 value = await value
             if echoed:
                 self._echo(value)
@@ -365,7 +365,7 @@ class Executor:
             text = f"{name}: (its description failed)\n"
             return {"type": name, "info": {"args": []}, "stack": [], "traceback": text}
         if issubclass(type(error), ImportError):
-            advice = late.load_own("shell.missing").advice
+            advice = lazy_import.load_own("shell.missing").advice
             fault = "there is no advice on an import"
             said, _ = self._ours(lambda: advice(error, self._session), fault, [])
             notes += filter(None, [said])

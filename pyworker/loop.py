@@ -3,7 +3,7 @@
 import os
 import sys
 
-from . import asking, channel, late
+from . import asking, channel, lazy_import
 from .capture import Streams
 from .executor import Executor
 from .fault import Fault
@@ -100,7 +100,7 @@ class _Worker:
         kin.take_tag(request["tag"])
         profile = request.get("confine")
         if profile:
-            listener = late.load_own("sandbox.confine").apply(profile)
+            listener = lazy_import.load_own("sandbox.confine").apply(profile)
             if listener:  # the server's proxy gets it before any code could use either
                 self._frames.send_descriptor({"type": "listener"}, listener)
                 os.close(listener)

@@ -7,7 +7,7 @@ the other waits until the server has taken what the first one said.
 
 import sys
 
-from . import late
+from . import lazy_import
 
 # How long one wait may last, in seconds. On a busy machine the server may not run for a
 # tenth of one. If it takes longer than this it is stopped or overloaded: it is not waited
@@ -38,8 +38,8 @@ class Order:
 
     def _is_taken(self, pipe):
         """Waits until a pipe is empty, as long as PATIENCE goes; says whether it is."""
-        ioctl, query = late.load("fcntl").ioctl, late.load("termios").FIONREAD
-        time = late.load("time")
+        ioctl, query = lazy_import.load("fcntl").ioctl, lazy_import.load("termios").FIONREAD
+        time = lazy_import.load("time")
         end = time.monotonic() + PATIENCE
         while any(ioctl(pipe, query, b"\0\0\0\0")):
             if time.monotonic() > end:

@@ -6,7 +6,7 @@ address space is taken before each run and let go after it. Nobody touches it: i
 counts for the limit and costs no memory.
 """
 
-from . import late
+from . import lazy_import
 
 SIZE = 8 << 20  # bytes
 
@@ -19,10 +19,10 @@ class Reserve:
 
     def take(self):
         """Takes what there is room for; code that must delete something finds a little."""
-        resource = late.load("resource")
+        resource = lazy_import.load("resource")
         if resource.getrlimit(resource.RLIMIT_DATA)[0] == resource.RLIM_INFINITY:
             return
-        mmap = late.load("mmap")
+        mmap = lazy_import.load("mmap")
         size = SIZE
         while self._held is None and size >= SIZE // 4:
             try:

@@ -3,16 +3,16 @@
 import os
 import sys
 
-from . import by_value, codefile, handlers, late, namespace, sources, stack
+from . import by_value, codefile, handlers, lazy_import, namespace, sources, stack
 from .display import adapters, artifacts, echo, figures, publisher
 from .fork import kin
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
-from .place import Place
 from .plugins.plugins import Plugins
 from .shell.notebook import Notebook
 from .shell.packages import Packages, environment
 from .tracebacks import Describer
+from .workdir import WorkingDirectory
 
 
 class Session:
@@ -25,8 +25,8 @@ class Session:
         self.interrupts = interrupts
         self.fault = fault
         self.private_dir = start["private_dir"]
-        self.place = Place(start["workdir"])
-        self.packages = Packages(self.place, bool(start.get("confine")), start.get("hosts"))
+        self.workdir = WorkingDirectory(start["workdir"])
+        self.packages = Packages(self.workdir, bool(start.get("confine")), start.get("hosts"))
         self.environment = environment(start.get("python") or {})
         self.code_file = codefile.CodeFile(start["private_dir"], start["code_file"])
         self.module = namespace.make(self.code_file.path)
@@ -44,19 +44,19 @@ class Session:
         self.outputs = echo.Outputs(vars(self.module))
         self.show_value = echo.Echo(self)
         self.handlers = handlers.Handlers(streams.report)
-        self.plugins = Plugins(frames.log, lambda: self.place.workdir)
+        self.plugins = Plugins(frames.log, lambda: self.workdir.path)
         self._frames = frames
         self._shell = None  # made when it is first needed
         mark(start["mark"])
         if start["warnings"] == "ignore":
-            late.load("warnings").simplefilter("ignore")
+            lazy_import.load("warnings").simplefilter("ignore")
         adapters.install(self)
         self.notebook.begin()
 
     def shell(self):
         """Returns what runs commands."""
         if self._shell is None:
-            self._shell = late.load_own("shell.shell").Shell(self)
+            self._shell = lazy_import.load_own("shell.shell").Shell(self)
         return self._shell
 
     def take_shell_notes(self):
@@ -71,7 +71,7 @@ class Session:
         self.interrupts.install()
         self.streams.begin()
         self.fault.enable()  # the user may have turned faulthandler elsewhere
-        note = self.place.enter()
+        note = self.workdir.enter()
         return [note] if note else []
 
     def equip(self, plugins, variables):
@@ -95,8 +95,8 @@ class Session:
         for part in (self.code_file, self.figures, self.artifacts):
             part.move(private_dir)
         self.describer.move(workdir, private_dir)
-        if workdir != self.place.workdir:
-            self.place.move(workdir)
+        if workdir != self.workdir.path:
+            self.workdir.move(workdir)
         if sys.argv == [script]:
             sys.argv = [self.code_file.path]
 
@@ -133,5 +133,5 @@ def _show_sources(describer):
     def show(kind, error, trace):
         sys.stderr.write(describer.text(error.with_traceback(trace)))
 
-    late.load("threading").excepthook = show_thread
+    lazy_import.load("threading").excepthook = show_thread
     sys.excepthook = show

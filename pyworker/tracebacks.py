@@ -4,7 +4,7 @@ import os
 import re
 import sys
 
-from . import codefile, late
+from . import codefile, lazy_import
 from .display import encode, kinds
 from .display.describe import brief_repr
 
@@ -55,7 +55,7 @@ class Describer:
         and its echo, a value whose __str__ is C, or a library's, and fails.
         """
         if issubclass(type(error), MemoryError):
-            late.load("traceback").clear_frames(_TRACEBACK(error))
+            lazy_import.load("traceback").clear_frames(_TRACEBACK(error))
         trace = place = None
         if not compiled:
             _complete_syntax_error(error)
@@ -112,7 +112,7 @@ class Describer:
 
     def _plain(self, error, trace, place=None):
         try:
-            traceback, kind = late.load("traceback"), type(error)
+            traceback, kind = lazy_import.load("traceback"), type(error)
             # Exceptions further down the chain keep their own frames: bound those too.
             summary = traceback.TracebackException(kind, error, trace, limit=-FRAME_LIMIT)
             self._clean(summary, set())
@@ -147,7 +147,7 @@ class Describer:
         return filename
 
     def _stack(self, trace, place):
-        traceback = late.load("traceback")
+        traceback = lazy_import.load("traceback")
         frames = [traceback.FrameSummary(*place, "<module>")] if place is not None else []
         frames += _cut(traceback.extract_tb(trace, -FRAME_LIMIT), STACK_LIMIT)
         return [
@@ -254,7 +254,7 @@ def _place(part):
 
 
 def _ipython_text(error, trace, code_file):
-    ultratb = late.load("IPython.core.ultratb")
+    ultratb = lazy_import.load("IPython.core.ultratb")
     try:
         formatter = ultratb.VerboseTB(theme_name="nocolor", include_vars=True)
     except TypeError:  # before IPython 9
@@ -267,7 +267,9 @@ def _ipython_text(error, trace, code_file):
 def _complete_syntax_error(error):
     """Adds the line that the compiler, unlike the parser, does not add itself."""
     if issubclass(type(error), SyntaxError) and error.text is None and error.lineno:
-        error.text = late.load("linecache").getline(str(error.filename), error.lineno) or None
+        error.text = (
+            lazy_import.load("linecache").getline(str(error.filename), error.lineno) or None
+        )
 
 
 def _code_of(error):

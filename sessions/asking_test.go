@@ -31,14 +31,10 @@ func asks() *fakeStarter {
 	})
 }
 
-// asking runs test with a manager of such sessions.
+// asking runs a test with a manager of such sessions.
 func asking(t *testing.T, test func(t *testing.T, m *Manager)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, asks(), nil)
-		defer m.Close(t.Context())
-		test(t, m)
-	})
+	manage(t, asks(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) { test(t, m) })
 }
 
 // person answers after a while with the prompt in capitals.
@@ -55,22 +51,11 @@ func person(after time.Duration) Asking {
 
 var byReturn = Asking{Return: true}
 
-func TestAPersonIsAsked(t *testing.T) {
-	asking(t, func(t *testing.T, m *Manager) {
-		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Second)})
-		if r.Stdout != "aA\nbB\n" {
-			t.Errorf("%+v", r)
-		}
-	})
-}
-
 // give answers as a model does, and fails the test at an error.
 func give(t *testing.T, m *Manager, lines ...string) *Result {
 	t.Helper()
 	r, err := m.Await(t.Context(), me, WaitRequest{Lines: lines})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -79,33 +64,23 @@ func TestTheCallerAnswers(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		began := time.Now()
 		r := mustRun(t, m, RunRequest{Code: "a\nb\nc"})
-		if r.Status != StatusAsking || r.Success || r.Prompt != "a" || r.Stdout != "a" || r.Question != nil {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Status == StatusAsking && !r.Success && r.Prompt == "a" && r.Stdout == "a" && r.Question == nil, "%+v", r)
 		if r, err := m.Await(t.Context(), me, WaitRequest{}); err != nil || r.Status != StatusAsking || r.Prompt != "a" || r.Stdout != "" {
 			t.Errorf("a wait: %+v, %v", r, err)
 		}
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "d"})
-		wantCode(t, err, CodeBusy, `line of input at "a"`, `operation "answer"`, codeDidNotRun)
-		_, err = m.Run(t.Context(), me, RunRequest{Code: "d", Reset: true})
-		wantCode(t, err, CodeBusy, `"restart"`, "nothing was reset")
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "d"})), CodeBusy, `line of input at "a"`, `operation "answer"`, codeDidNotRun)
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "d", Reset: true})), CodeBusy, `"restart"`, "nothing was reset")
 		l, _ := m.Show(t.Context(), me, r.InterpreterID)
-		if b, err := m.Brief(me, r.InterpreterID, 1); l.Status != "asking" || l.Prompt != "a" || err != nil || b.Status != StatusAsking {
-			t.Errorf("%+v, %+v, %v", l, b, err)
-		}
-		if r = give(t, m, "one"); r.Status != StatusAsking || r.Prompt != "b" || r.Stdout != "one\nb" {
-			t.Errorf("%+v", r)
-		}
-		if r = give(t, m, "two", "three", "four"); r.Status != StatusOK || r.Stdout != "two\ncthree\n" || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "1 line ") {
-			t.Errorf("%+v", r)
-		}
-		if waited := time.Since(began); waited > 0 {
-			t.Errorf("waited for %s", waited)
-		}
+		b, err := m.Brief(me, r.InterpreterID, 1)
+		expect(t, l.Status == "asking" && l.Prompt == "a" && err == nil && b.Status == StatusAsking, "%+v, %+v, %v", l, b, err)
+		r = give(t, m, "one")
+		expect(t, r.Status == StatusAsking && r.Prompt == "b" && r.Stdout == "one\nb", "%+v", r)
+		r = give(t, m, "two", "three", "four")
+		expect(t, r.Status == StatusOK && r.Stdout == "two\ncthree\n" && len(r.Notes) == 1 && strings.Contains(r.Notes[0], "1 line "), "%+v", r)
+		waited := time.Since(began)
+		expect(t, waited <= 0, "waited for %s", waited)
 		mustRun(t, m, RunRequest{Code: "a"})
-		if r = give(t, m, EndOfInput); r.Stdout != "the end of input was given\n" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, give(t, m, EndOfInput), "the end of input was given\n")
 	})
 }
 
@@ -116,26 +91,19 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 			return m.Await(t.Context(), client, WaitRequest{InterpreterID: id, Lines: []string{"x"}})
 		}
 		r := mustRun(t, m, RunRequest{Code: "a", Timeout: time.Minute})
-		_, err := answer(other, r.InterpreterID)
-		wantCode(t, err, CodeNotFound)
-		_, err = answer(Operator, r.InterpreterID)
-		wantCode(t, err, CodeInvalid, "nothing asks")
+		wantCode(t, errOf(answer(other, r.InterpreterID)), CodeNotFound)
+		wantCode(t, errOf(answer(Operator, r.InterpreterID)), CodeInvalid, "nothing asks")
 		time.Sleep(time.Hour)
-		if r, err = answer(me, ""); err != nil || r.Status != StatusTimeout || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "too late") {
+		if r, err := answer(me, ""); err != nil || r.Status != StatusTimeout || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "too late") {
 			t.Errorf("after the limit: %+v, %v", r, err)
 		}
-		_, err = answer(me, "")
-		wantCode(t, err, CodeInvalid, "nothing asks", "not passed on")
+		wantCode(t, errOf(answer(me, "")), CodeInvalid, "nothing asks", "not passed on")
 		mustRun(t, m, RunRequest{Code: "a"})
-		if _, err := m.Restart(t.Context(), me, ""); err != nil {
-			t.Error(err)
-		}
+		restart(t, m)
 		if r = mustRun(t, m, RunRequest{Code: "a"}); r.Status != StatusAsking {
 			t.Errorf("after a restart: %+v", r)
 		}
-		if err := m.Delete(t.Context(), me, r.InterpreterID); err != nil {
-			t.Error(err)
-		}
+		remove(t, m, r.InterpreterID)
 	})
 }
 
@@ -143,29 +111,22 @@ func TestAnAnswerThatNobodyTakes(t *testing.T) {
 func TestAnAnswerGoesPastOlderResults(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		mustRun(t, m, RunRequest{Code: "a"})
-		if _, err := m.Interrupt(t.Context(), me, ""); err != nil {
-			t.Error(err)
-		}
+		interrupt(t, m)
 		mustRun(t, m, RunRequest{Code: "b"})
-		if r := give(t, m, "x"); r.Execution != 2 || r.Status != StatusOK {
-			t.Errorf("%+v", r)
-		}
-		if r, err := m.Await(t.Context(), me, WaitRequest{}); err != nil || r.Execution != 1 {
-			t.Errorf("%+v, %v", r, err)
-		}
+		r := give(t, m, "x")
+		expect(t, r.Execution == 2 && r.Status == StatusOK, "%+v", r)
+		r, err := m.Await(t.Context(), me, WaitRequest{})
+		expect(t, err == nil && r.Execution == 1, "%+v, %v", r, err)
 	})
 }
 
 // TestAnAnswerToCodeThatRuns is refused: it isn't known what it would be for.
 func TestAnAnswerToCodeThatRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		if r := mustRun(t, m, RunRequest{Code: "slow", Wait: time.Second}); r.Status != StatusRunning {
 			t.Fatalf("%+v", r)
 		}
-		_, err := m.Await(t.Context(), me, WaitRequest{Lines: []string{"x"}})
-		wantCode(t, err, CodeInvalid, "asks nothing now", `"wait"`)
+		wantCode(t, errOf(m.Await(t.Context(), me, WaitRequest{Lines: []string{"x"}})), CodeInvalid, "asks nothing now", `"wait"`)
 	})
 }
 
@@ -177,9 +138,7 @@ func TestAClientThatAsksNobody(t *testing.T) {
 		if r.Status != StatusAsking || r.PersonAsked || r.Stdout != "a" {
 			t.Fatalf("%+v", r)
 		}
-		if r = give(t, m, "x"); r.Stdout != "x\n" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, give(t, m, "x"), "x\n")
 	})
 }
 
@@ -187,29 +146,29 @@ func TestAClientThatAsksNobody(t *testing.T) {
 func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Minute), Wait: time.Second})
-		if r.Status != StatusAsking || !r.PersonAsked || r.Stdout != "a" {
-			t.Errorf("%+v", r)
-		}
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second})
-		wantCode(t, err, CodeBusy, `waits for a line of input at "a"`)
+		expect(t, r.Status == StatusAsking && r.PersonAsked && r.Stdout == "a", "%+v", r)
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second})), CodeBusy, `waits for a line of input at "a"`)
 		again := Asking{Ask: func(context.Context, string) Reply { t.Error("asked twice"); return Reply{} }}
-		r, err = m.Await(t.Context(), me, WaitRequest{Asking: again, Wait: 2 * time.Minute})
-		if err != nil || r.Stdout != "A\n" || r.Status != StatusOK {
-			t.Errorf("%+v, %v", r, err)
-		}
+		r, err := m.Await(t.Context(), me, WaitRequest{Asking: again, Wait: 2 * time.Minute})
+		expect(t, err == nil && r.Stdout == "A\n" && r.Status == StatusOK, "%+v, %v", r, err)
+		wantOut(t, mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Second)}), "aA\nbB\n")
 	})
 }
 
-// TestAnAnswerThatIsLost: the next call asks again, after a while.
+// TestAnAnswerThatIsLost: the next call asks again, after a while, or at once when the
+// client that was asked has left.
 func TestAnAnswerThatIsLost(t *testing.T) {
-	asking(t, func(t *testing.T, m *Manager) {
-		mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
-		time.Sleep(askAgain)
-		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
-		if err != nil || r.Stdout != "A\n" {
-			t.Errorf("%+v, %v", r, err)
-		}
-	})
+	for client, lose := range map[Client]func(context.Context, *Manager){
+		me:    func(context.Context, *Manager) { time.Sleep(askAgain) },
+		other: func(ctx context.Context, m *Manager) { m.Leave(ctx, me, false) },
+	} {
+		asking(t, func(t *testing.T, m *Manager) {
+			r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
+			lose(t.Context(), m)
+			r, err := m.Await(t.Context(), client, WaitRequest{InterpreterID: r.InterpreterID, Asking: person(time.Second)})
+			expect(t, err == nil && r.Stdout == "A\n", "%s: %+v, %v", client, r, err)
+		})
+	}
 }
 
 // TestAQuestionWithoutACaller waits for the next one.
@@ -217,19 +176,13 @@ func TestAQuestionWithoutACaller(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Minute), Wait: time.Second})
 		time.Sleep(2 * time.Minute) // the second question comes while nobody waits
-		if r.Status != StatusAsking {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Status == StatusAsking, "%+v", r)
 		r, err := m.Await(t.Context(), me, WaitRequest{Asking: person(time.Second)})
-		if err != nil || r.Stdout != "A\nbB\n" {
-			t.Errorf("%+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Stdout == "A\nbB\n", "%+v, %v", r, err)
 		mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Minute), Wait: time.Second})
 		time.Sleep(2 * time.Minute)
 		r, err = m.Await(t.Context(), me, WaitRequest{})
-		if err != nil || r.Stdout != "A\nb" || r.Status != StatusAsking || r.PersonAsked {
-			t.Errorf("a caller that can't ask: %+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Stdout == "A\nb" && r.Status == StatusAsking && !r.PersonAsked, "a caller that can't ask: %+v, %v", r, err)
 	})
 }
 
@@ -242,9 +195,7 @@ func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 		reply := func(question int, text string) *Result {
 			t.Helper()
 			r, err := m.Await(t.Context(), me, WaitRequest{Asking: byReturn, Answer: &Answer{1, question, Reply{Text: text}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r
 		}
 		if r = reply(0, "of no question"); r.Question == nil || r.Question.Number != 1 {
@@ -259,14 +210,10 @@ func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 		if r = reply(2, "two"); r.Question != nil || r.Stdout != "aone\nbtwo\n" || r.Status != StatusOK {
 			t.Fatalf("%+v", r)
 		}
-		_, err := m.Await(t.Context(), me, WaitRequest{Asking: byReturn, Answer: &Answer{1, 2, Reply{}}})
-		wantCode(t, err, CodeInvalid, "execution 1", "not run again")
-		_, err = m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Answer: &Answer{1, 2, Reply{}}})
-		wantCode(t, err, CodeNotFound)
+		wantCode(t, errOf(m.Await(t.Context(), me, WaitRequest{Asking: byReturn, Answer: &Answer{1, 2, Reply{}}})), CodeInvalid, "execution 1", "not run again")
+		wantCode(t, errOf(m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Answer: &Answer{1, 2, Reply{}}})), CodeNotFound)
 		r = mustRun(t, m, RunRequest{Code: "c", Asking: Asking{Return: true, WithOutput: true}})
-		if r.Question == nil || r.Stdout != "c" || !r.PersonAsked {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Question != nil && r.Stdout == "c" && r.PersonAsked, "%+v", r)
 	})
 }
 
@@ -298,24 +245,11 @@ func TestWhatEndsAQuestion(t *testing.T) {
 				<-begun
 				end(t, m, cancel)
 				<-told
-				if r := <-over; r != nil && (r.Success || r.Status.Runs()) {
-					t.Errorf("%+v", r)
-				}
+				r := <-over
+				expect(t, r == nil || (!r.Success && !r.Status.Runs()), "%+v", r)
 			})
 		})
 	}
-}
-
-// TestAQuestionIsPutAgain when the client that was asked has left.
-func TestAQuestionIsPutAgain(t *testing.T) {
-	asking(t, func(t *testing.T, m *Manager) {
-		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Hour - 1), Wait: time.Second})
-		m.Leave(t.Context(), me, false)
-		r, err := m.Await(t.Context(), other, WaitRequest{InterpreterID: r.InterpreterID, Asking: person(time.Second)})
-		if err != nil || r.Stdout != "A\n" {
-			t.Errorf("%+v, %v", r, err)
-		}
-	})
 }
 
 // letRun runs code that is answered as running, and lets it come to its end.
@@ -331,26 +265,31 @@ func letRun(t *testing.T, m *Manager, r RunRequest) {
 
 // slowly makes code take a second.
 func slowly(f *fakeStarter) *fakeStarter {
-	start := f.start
-	f.start = func(s Spec) (*fakeWorker, error) {
-		w, err := start(s)
-		run := w.run
-		w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-			time.Sleep(time.Second)
-			return run(w, r, sink)
-		}
-		return w, err
-	}
-	return f
+	return f.around(func(run runner, w *fakeWorker, r Request, sink Sink) (Outcome, error) {
+		time.Sleep(time.Second)
+		return run(w, r, sink)
+	})
 }
 
 func wait(t *testing.T, m *Manager) *Result {
 	t.Helper()
 	r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
+}
+
+func interrupt(t *testing.T, m *Manager) *Interruption {
+	t.Helper()
+	i, err := m.Interrupt(t.Context(), me, "")
+	must(t, err)
+	return i
+}
+
+func restart(t *testing.T, m *Manager) Listing {
+	t.Helper()
+	l, err := m.Restart(t.Context(), me, "")
+	must(t, err)
+	return l
 }
 
 // TestAnEndThatNobodySawIsToldOnce with the next answer, whatever it is of.
@@ -376,36 +315,26 @@ func TestAnEndThatNobodySawIsToldOnce(t *testing.T) {
 		"branch": func(t *testing.T, m *Manager) []string { return branch(t, m, "").Notes },
 		"variables": func(t *testing.T, m *Manager) []string {
 			_, notes, err := m.Variables(t.Context(), me, "")
-			if err != nil {
-				t.Error(err)
-			}
+			expect(t, err == nil, "%+v", err)
 			return notes
 		},
 		"interrupt": func(t *testing.T, m *Manager) []string {
-			i, err := m.Interrupt(t.Context(), me, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			i := interrupt(t, m)
 			return i.Notes
 		},
 	}
 	for end, e := range ends {
 		for name, answer := range answers {
 			t.Run(end+" "+name, func(t *testing.T) {
-				bubble(t, func(t *testing.T) {
-					m := surviving(t, slowly(remembers()), nil)
+				survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 					run(t, m, "a")
 					letRun(t, m, e.request)
-					if l := list(t, m)[0]; l.Unfetched != 1 {
-						t.Errorf("%+v", l)
-					}
+					l := list(t, m)[0]
+					expect(t, l.Unfetched == 1, "%+v", l)
 					told := answer(t, m)
-					if !slices.ContainsFunc(told, func(note string) bool { return strings.HasSuffix(note, e.want) }) {
-						t.Errorf("%q", told)
-					}
-					if notes := notes(run(t, m, "c")); strings.Contains(notes, "execution 2") {
-						t.Errorf("told twice: %s", notes)
-					}
+					expect(t, slices.ContainsFunc(told, func(note string) bool { return strings.HasSuffix(note, e.want) }), "%q", told)
+					notes := notes(run(t, m, "c"))
+					expect(t, !strings.Contains(notes, "execution 2"), "told twice: %s", notes)
 				})
 			})
 		}
@@ -418,16 +347,14 @@ func TestAnEndThatLostTheVariablesSaysSo(t *testing.T) {
 		"":  "execution 2 crashed after it had been answered as running; the variables are lost. Operation",
 		"a": "execution 3 crashed after it had been answered as running; the variables are as they were before execution 2. Operation",
 	} {
-		bubble(t, func(t *testing.T) {
-			m := surviving(t, slowly(remembers()), nil)
+		survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 			if before != "" {
 				run(t, m, before)
 			}
 			run(t, m, "2 threads")
 			letRun(t, m, RunRequest{Code: "crash"})
-			if notes := notes(run(t, m, "b")); !strings.Contains(notes, want) {
-				t.Errorf("%q", notes)
-			}
+			notes := notes(run(t, m, "b"))
+			expect(t, strings.Contains(notes, want), "%q", notes)
 		})
 	}
 }
@@ -447,9 +374,7 @@ func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
 		}, false},
 		"reset": {func(t *testing.T, m *Manager) { mustRun(t, m, RunRequest{Code: "c", Reset: true}) }, true},
 		"restart": {func(t *testing.T, m *Manager) {
-			if _, err := m.Restart(t.Context(), me, ""); err != nil {
-				t.Fatal(err)
-			}
+			restart(t, m)
 		}, true},
 		"a crash without a copy": {func(t *testing.T, m *Manager) {
 			mustRun(t, m, RunRequest{Code: "2 threads", Reset: true})
@@ -457,14 +382,12 @@ func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
 		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := surviving(t, slowly(remembers()), nil)
+			survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 				run(t, m, "a")
 				letRun(t, m, RunRequest{Code: "b"})
 				test.act(t, m)
-				if r := wait(t, m); r.Execution != 2 || r.Undone != test.undone {
-					t.Errorf("execution %d, undone %t", r.Execution, r.Undone)
-				}
+				r := wait(t, m)
+				expect(t, r.Execution == 2 && r.Undone == test.undone, "execution %d, undone %t", r.Execution, r.Undone)
 			})
 		})
 	}
@@ -472,22 +395,17 @@ func TestALateAnswerKnowsWhatBecameOfItsVariables(t *testing.T) {
 
 // TestARestartThatEndsARunIsToldByItsAnswer alone.
 func TestARestartThatEndsARunIsToldByItsAnswer(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
-		if _, err := m.Restart(t.Context(), me, ""); err != nil {
-			t.Fatal(err)
-		}
-		if r := wait(t, m); r.Undone || !r.InterpreterRestarted {
-			t.Errorf("%+v", r)
-		}
+		restart(t, m)
+		r := wait(t, m)
+		expect(t, !r.Undone && r.InterpreterRestarted, "%+v", r)
 	})
 }
 
 // TestWhatSomebodyWaitsForIsNotOverdue, nor an answer to itself.
 func TestWhatSomebodyWaitsForIsNotOverdue(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, slowly(remembers()), nil)
+	survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		waiting, stop := context.WithCancel(t.Context())
 		defer stop()
 		for range 3 {
@@ -495,15 +413,13 @@ func TestWhatSomebodyWaitsForIsNotOverdue(t *testing.T) {
 		}
 		synctest.Wait()
 		time.Sleep(10 * time.Second)
-		if r := run(t, m, "c"); len(r.Notes) != 0 {
-			t.Errorf("%q", r.Notes)
-		}
+		r := run(t, m, "c")
+		expect(t, len(r.Notes) == 0, "%q", r.Notes)
 	})
 }
 
 func TestAWaitSaysWhoseAnswerItIs(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, slowly(remembers()), nil)
+	survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		for _, code := range []string{"a", "raise", "b"} {
 			letRun(t, m, RunRequest{Code: code})
 		}
@@ -511,48 +427,38 @@ func TestAWaitSaysWhoseAnswerItIs(t *testing.T) {
 		for _, want := range []struct {
 			heading string
 			waiting int
+			stdout  string
 		}{
-			{"This is the answer of execution 1; 2 more are waiting; execution 4 is running.", 2},
-			{"This is the answer of execution 2; 1 more is waiting; execution 4 is running.", 1},
-			{"This is the answer of execution 3; execution 4 is running.", 0},
-			{"", 0},
+			{"This is the answer of execution 1; 2 more are waiting; execution 4 is running.", 2, "a"},
+			{"This is the answer of execution 2; 1 more is waiting; execution 4 is running.", 1, "a raise"},
+			{"This is the answer of execution 3; execution 4 is running.", 0, "a raise b"},
+			{"", 0, "a raise b c"},
 		} {
-			if r := wait(t, m); r.Heading != want.heading || r.AnswersWaiting != want.waiting {
-				t.Errorf("%q, %d waiting", r.Heading, r.AnswersWaiting)
-			}
+			r := wait(t, m)
+			expect(t, r.Heading == want.heading && r.AnswersWaiting == want.waiting && r.Stdout == want.stdout, "%q, %d waiting, %q", r.Heading, r.AnswersWaiting, r.Stdout)
 		}
 	})
 }
 
 func TestAnInterruptSaysHowItsOutputComes(t *testing.T) {
 	for unfetched, want := range map[int]string{
-		0: `Operation "wait" returns its output`,
-		1: `Operation "wait" returns its output after that of 1 other execution`,
-		2: `Operation "wait" returns its output after that of 2 other executions`,
+		-1: `The call that waits for it returns its output`,
+		0:  `Operation "wait" returns its output`,
+		1:  `Operation "wait" returns its output after that of 1 other execution`,
+		2:  `Operation "wait" returns its output after that of 2 other executions`,
 	} {
-		bubble(t, func(t *testing.T) {
-			m := surviving(t, slowly(remembers()), nil)
+		survive(t, slowly(remembers()), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 			for range unfetched {
 				letRun(t, m, RunRequest{Code: "a"})
 			}
-			mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-			i, err := m.Interrupt(t.Context(), me, "")
-			if err != nil || !strings.HasSuffix(i.Message, ". "+want) {
-				t.Errorf("%+v %v", i, err)
+			if unfetched < 0 {
+				go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "hang"}) }()
+				synctest.Wait()
+			} else {
+				mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 			}
+			i := interrupt(t, m)
+			expect(t, strings.HasSuffix(i.Message, ". "+want), "%+v", i)
 		})
 	}
-}
-
-func TestAnInterruptOfWhatACallWaitsFor(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
-		run(t, m, "a")
-		go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "hang"}) }()
-		synctest.Wait()
-		i, err := m.Interrupt(t.Context(), me, "")
-		if err != nil || !strings.HasSuffix(i.Message, ". The call that waits for it returns its output") {
-			t.Errorf("%+v %v", i, err)
-		}
-	})
 }

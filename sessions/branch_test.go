@@ -17,9 +17,7 @@ import (
 func branch(t *testing.T, m *Manager, id string) Listing {
 	t.Helper()
 	l, err := m.Branch(t.Context(), me, id)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -30,80 +28,49 @@ func runIn(t *testing.T, m *Manager, id, code string) *Result {
 
 func write(t *testing.T, dir, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 func TestABranchGoesItsOwnWay(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m := surviving(t, remembers(), nil)
 	run(t, m, "a")
 	parent := list(t, m)[0]
 	write(t, parent.Workdir, "data", "1")
 	child := branch(t, m, "")
-	if child.Parent != parent.ID || child.Default || child.Workdir == parent.Workdir || !slices.Equal(child.Notes, []string{"a note of waking"}) {
-		t.Errorf("%+v", child)
-	}
-	if text, err := os.ReadFile(filepath.Join(child.Workdir, "data")); string(text) != "1" {
-		t.Errorf("%q %v", text, err)
-	}
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || r.Execution != 2 {
-		t.Errorf("%+v", r)
-	}
-	if r := runIn(t, m, parent.ID, "c"); r.Stdout != "a c" || r.Execution != 2 {
-		t.Errorf("%+v", r)
-	}
+	expect(t, child.Parent == parent.ID && !child.Default && child.Workdir != parent.Workdir && slices.Equal(child.Notes, []string{"a note of waking"}), "%+v", child)
+	text, err := os.ReadFile(filepath.Join(child.Workdir, "data"))
+	expect(t, string(text) == "1", "%q %v", text, err)
+	wantRun(t, runIn(t, m, child.ID, "b"), 2, "a b")
+	wantRun(t, runIn(t, m, parent.ID, "c"), 2, "a c")
 	grandchild := branch(t, m, child.ID)
-	if grandchild.Parent != child.ID {
-		t.Errorf("%+v", grandchild)
-	}
-	if r := runIn(t, m, grandchild.ID, "d"); r.Stdout != "a b d" || r.Execution != 3 {
-		t.Errorf("%+v", r)
-	}
-	if err := m.Delete(t.Context(), me, child.ID); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, grandchild.Parent == child.ID, "%+v", grandchild)
+	wantRun(t, runIn(t, m, grandchild.ID, "d"), 3, "a b d")
+	remove(t, m, child.ID)
 	for id, want := range map[string]string{parent.ID: "a c e", grandchild.ID: "a b d e"} {
 		wantState(t, runIn(t, m, id, "crash"), "restored", true)
-		if r := runIn(t, m, id, "e"); r.Stdout != want {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, runIn(t, m, id, "e"), want)
 	}
 }
 
 func TestABranchHasItsFirstCheckpointSoon(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		time.Sleep(time.Second) // so that the branch is listed after it
 		child := branch(t, m, "")
-		if !child.Recoverable || child.Obstacle != "" {
-			t.Errorf("%+v", child)
-		}
-		if l := list(t, m)[1]; l.ID != child.ID || !l.Recoverable {
-			t.Errorf("%+v", l)
-		}
+		expect(t, child.Recoverable && child.Obstacle == "", "%+v", child)
+		l := list(t, m)[1]
+		expect(t, l.ID == child.ID && l.Recoverable, "%+v", l)
 		wantState(t, runIn(t, m, child.ID, "crash"), "restored", true)
-		if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, runIn(t, m, child.ID, "b"), "a b")
 		_, err := m.Undo(t.Context(), me, child.ID) // to where it was branched
-		if err != nil {
-			t.Error(err)
-		}
-		_, err = m.Undo(t.Context(), me, child.ID)
-		wantCode(t, err, CodeInvalid, "nothing has run since", "branched")
+		expect(t, err == nil, "%+v", err)
+		wantCode(t, errOf(m.Undo(t.Context(), me, child.ID)), CodeInvalid, "nothing has run since", "branched")
 	})
 }
 
 func TestABranchIsRefusedWithAReason(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
-		_, err := m.Branch(t.Context(), me, "")
-		wantCode(t, err, CodeNotFound)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
+		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeNotFound)
 		run(t, m, "2 threads")
 		list(t, m)
 		for reason, remedy := range map[string]string{
@@ -113,23 +80,18 @@ func TestABranchIsRefusedWithAReason(t *testing.T) {
 			"it waits for what another process is doing": "try again, or use",
 		} {
 			f.forking = func(context.Context, *fakeWorker, Purpose) error { return &ForkError{Reason: reason} }
-			_, err = m.Branch(t.Context(), me, "")
+			err := errOf(m.Branch(t.Context(), me, ""))
 			wantCode(t, err, CodeStart, "can't be branched now: "+reason+"; "+remedy+" operation \"create\"")
 		}
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-		_, err = m.Branch(t.Context(), me, "")
-		wantCode(t, err, CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
-		if n := len(list(t, m)); n != 1 {
-			t.Errorf("%d sessions", n)
-		}
+		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeBusy, "execution 2 has been running for 1 second", "it was not branched", "wait", "interrupt")
+		same(t, 1, len(list(t, m)))
 	})
 }
 
 // TestAFirstCopyThatHangsDelaysNoBranch has the answer say how it stands.
 func TestAFirstCopyThatHangsDelaysNoBranch(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		list(t, m)
 		f.forking = func(ctx context.Context, _ *fakeWorker, purpose Purpose) error {
@@ -140,16 +102,14 @@ func TestAFirstCopyThatHangsDelaysNoBranch(t *testing.T) {
 		}
 		began := time.Now()
 		child := branch(t, m, "")
-		if took := time.Since(began); took != firstCopyPatience || child.Recoverable || child.Obstacle != "their copy is still being made" {
-			t.Errorf("after %s: %+v", took, child)
-		}
+		took := time.Since(began)
+		expect(t, took == firstCopyPatience && !child.Recoverable && child.Obstacle == "their copy is still being made", "after %s: %+v", took, child)
 	})
 }
 
 // TestADeathThatABranchFinds is one that nobody had noticed before.
 func TestADeathThatABranchFinds(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	parent := run(t, m, "a").InterpreterID
 	list(t, m)
 	f.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
@@ -160,32 +120,10 @@ func TestADeathThatABranchFinds(t *testing.T) {
 		return nil
 	}
 	child := branch(t, m, "")
-	if !strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; its variables are back") {
-		t.Errorf("%+v", child)
-	}
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
+	expect(t, strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; its variables are back"),
+		"%+v", child)
+	wantOut(t, runIn(t, m, child.ID, "b"), "a b")
 	wantState(t, runIn(t, m, parent, "b"), "restored", true)
-}
-
-func TestWithoutForksThereIsNoBranch(t *testing.T) {
-	f := remembers()
-	f.forks = false
-	m := surviving(t, f, nil)
-	run(t, m, "a")
-	_, err := m.Branch(t.Context(), me, "")
-	wantCode(t, err, CodeInvalid, `operation "branch" is not possible here: fakes can't be copied`, "create")
-}
-
-func TestABranchCountsAsASession(t *testing.T) {
-	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 1; o.EndOldest = true })
-	run(t, m, "a")
-	_, err := m.Branch(t.Context(), me, "") // its parent is in use
-	wantCode(t, err, CodeLimit, "limit of 1")
-	if r := run(t, m, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestABranchOfASharedDirectoryCopiesNothing(t *testing.T) {
@@ -194,9 +132,7 @@ func TestABranchOfASharedDirectoryCopiesNothing(t *testing.T) {
 	write(t, shared, "data", "1")
 	run(t, m, "a")
 	child := branch(t, m, "")
-	if child.Workdir != shared || !strings.Contains(strings.Join(child.Notes, "\n"), "share its files") {
-		t.Errorf("%+v", child)
-	}
+	expect(t, child.Workdir == shared && strings.Contains(strings.Join(child.Notes, "\n"), "share its files"), "%+v", child)
 }
 
 func TestABranchOfASessionThatNeverRanIsAFreshOne(t *testing.T) {
@@ -205,50 +141,37 @@ func TestABranchOfASessionThatNeverRanIsAFreshOne(t *testing.T) {
 	start := f.start
 	f.start = func(Spec) (*fakeWorker, error) { return nil, broken }
 	m := surviving(t, f, nil)
-	_, err := m.Run(t.Context(), me, RunRequest{Code: "a"})
-	wantCode(t, err, CodeStart, "no python")
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "a"})), CodeStart, "no python")
 	f.start = start
 	parent := list(t, m)[0]
 	write(t, parent.Workdir, "data", "1")
 	child := branch(t, m, "")
-	if child.Parent != parent.ID || child.PID == 0 || !child.Recoverable {
-		t.Errorf("%+v", child)
-	}
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "b" || r.Execution != 1 {
-		t.Errorf("%+v", r)
-	}
+	expect(t, child.Parent == parent.ID && child.PID != 0 && child.Recoverable, "%+v", child)
+	wantRun(t, runIn(t, m, child.ID, "b"), 1, "b")
 }
 
 func TestABranchOfADeadInterpreter(t *testing.T) {
-	f := remembers()
-	m := surviving(t, f, nil)
+	m, f := survivors(t, nil)
 	parent := run(t, m, "a").InterpreterID
-	list(t, m)
-	f.lead().die("killed by SIGKILL")
+	kill(t, m, f)
 	child := branch(t, m, "")
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || r.InterpreterRestarted {
-		t.Errorf("%+v", r)
-	}
-	r := runIn(t, m, parent, "1 threads")
+	r := runIn(t, m, child.ID, "b")
+	expect(t, r.Stdout == "a b" && !r.InterpreterRestarted, "%+v", r)
+	r = runIn(t, m, parent, "1 threads")
 	wantState(t, r, "restored", false)
 	list(t, m)
 	f.started()[1].die("killed by SIGKILL") // the one that was woken, and has no copy
 	child = branch(t, m, parent)
-	if !strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost") {
-		t.Errorf("%+v", child)
-	}
-	if r := runIn(t, m, child.ID, "c"); r.Stdout != "a c" {
-		t.Errorf("%+v", r)
-	}
+	expect(t, strings.Contains(strings.Join(child.Notes, "\n"), "of "+parent+": the interpreter's process ended between two calls: killed by SIGKILL; the variables are as they were before execution 2; execution 2 is lost"),
+		"%+v", child)
+	wantOut(t, runIn(t, m, child.ID, "c"), "a c")
 	r = runIn(t, m, parent, "2 threads")
 	wantState(t, r, "lost", false)
 	runIn(t, m, parent, "3 threads")
 	list(t, m)
 	f.started()[3].die("killed by SIGKILL") // woken for the older state: none that can be copied is left
 	child = branch(t, m, parent)
-	if !strings.Contains(strings.Join(child.Notes, "\n"), "has no variables: those of "+parent+" are lost") {
-		t.Errorf("%+v", child)
-	}
+	expect(t, strings.Contains(strings.Join(child.Notes, "\n"), "has no variables: those of "+parent+" are lost"), "%+v", child)
 }
 
 func TestABranchThatFailsLeavesNothing(t *testing.T) {
@@ -257,7 +180,7 @@ func TestABranchThatFailsLeavesNothing(t *testing.T) {
 		want string
 	}{
 		"wake fails": {func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }, "its pipes are gone"},
-		"wake hangs": {func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }, "could not be branched"},
+		"wake hangs": {wakesNever, "could not be branched"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
@@ -267,30 +190,22 @@ func TestABranchThatFailsLeavesNothing(t *testing.T) {
 				run(t, m, "a")
 				list(t, m)
 				f.waking = test.wake
-				_, err := m.Branch(t.Context(), me, "")
-				wantCode(t, err, CodeStart, test.want)
+				wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, test.want)
 				f.waking = nil
-				if r := run(t, m, "b"); r.Stdout != "a b" {
-					t.Errorf("%+v", r)
-				}
-				if n := len(list(t, m)); n != 1 {
-					t.Errorf("%d sessions", n)
-				}
-				if dirs, err := os.ReadDir(root); err != nil || len(dirs) != 2 {
-					t.Errorf("%d directories, %v", len(dirs), err)
-				}
+				wantOut(t, run(t, m, "b"), "a b")
+				same(t, 1, len(list(t, m)))
+				dirs, err := os.ReadDir(root)
+				expect(t, err == nil && len(dirs) == 2, "%d directories, %v", len(dirs), err)
 			})
 		})
 	}
 }
 
 func TestDeleteOfABranchThatIsBeingMade(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, f *fakeStarter) {
 		run(t, m, "a")
 		list(t, m)
-		f.waking = func(ctx context.Context, _ *fakeUnderstudy) error { <-ctx.Done(); return ctx.Err() }
+		f.waking = wakesNever
 		refusals := make(chan error, 1)
 		go func() {
 			_, err := m.Branch(t.Context(), me, "")
@@ -299,12 +214,9 @@ func TestDeleteOfABranchThatIsBeingMade(t *testing.T) {
 		synctest.Wait()
 		began := time.Now()
 		m.EndClient(t.Context(), me)
-		if err := <-refusals; err == nil {
-			t.Error("it was made")
-		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		err := <-refusals
+		expect(t, err != nil, "it was made")
+		wantTook(t, began, 0)
 	})
 }
 
@@ -328,9 +240,7 @@ func TestBranchesGoOnAtTheSameTime(t *testing.T) {
 		}()
 	}
 	for range cap(answers) {
-		if got := <-answers; got != "a b" {
-			t.Error(got)
-		}
+		same(t, "a b", <-answers)
 	}
 }
 
@@ -341,9 +251,8 @@ func TestABranchNamesWhatDidNotComeAlong(t *testing.T) {
 		t.Skip(err)
 	}
 	child := branch(t, m, "")
-	if got := strings.Join(child.Notes, "\n"); !strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: pipe") {
-		t.Error(got)
-	}
+	got := strings.Join(child.Notes, "\n")
+	expect(t, strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: pipe"), "%+v", got)
 }
 
 func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
@@ -354,24 +263,15 @@ func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
 	run(t, m, "a")
 	dir := list(t, m)[0].Workdir
 	write(t, dir, "secret", "x")
-	if err := os.Chmod(filepath.Join(dir, "secret"), 0); err != nil {
-		t.Fatal(err)
-	}
-	_, err := m.Branch(t.Context(), me, "")
-	wantCode(t, err, CodeStart, "secret", "permission denied")
-	if n := len(list(t, m)); n != 1 {
-		t.Errorf("%d sessions", n)
-	}
+	must(t, os.Chmod(filepath.Join(dir, "secret"), 0))
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "secret", "permission denied")
+	same(t, 1, len(list(t, m)))
 }
 
 func TestSomeOf(t *testing.T) {
 	names := slices.Repeat([]string{"a"}, 7)
-	if got := someOf(names, 5); got != "a, a, a, a, a and 2 more" {
-		t.Error(got)
-	}
-	if got := someOf(names[:2], 5); got != "a, a" {
-		t.Error(got)
-	}
+	same(t, "a, a, a, a, a and 2 more", someOf(names, 5))
+	same(t, "a, a", someOf(names[:2], 5))
 }
 
 // python is a worker whose code is "x = 1", "del x" or a name, of which it knows what
@@ -388,69 +288,50 @@ func python() *fakeStarter {
 	})
 }
 
-func noteOf(r *Result) string { return strings.Join(r.Notes, "\n") }
-
 func TestMissingNameIsToldWhereItIs(t *testing.T) {
 	m := newTestManager(t, python(), nil)
-	defer m.Close(t.Context())
 	create(t, m, anna, "data")
 	create(t, m, bert, "data")
 	runAs(t, m, anna, RunRequest{Code: "frame = 1", InterpreterID: "data"})
 	runAs(t, m, bert, RunRequest{Code: "secret = 1", InterpreterID: "data"})
 
 	want := `frame is defined in interpreter data; pass interpreter_id "data" to use it`
-	if got := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"})); got != want {
-		t.Errorf("the note is %q, want %q", got, want)
-	}
+	got := notes(runAs(t, m, anna, RunRequest{Code: "frame"}))
+	expect(t, got == want, "the note is %q, want %q", got, want)
 	for what, r := range map[string]*Result{
 		"another client's":  runAs(t, m, anna, RunRequest{Code: "secret"}),
 		"nobody's":          runAs(t, m, anna, RunRequest{Code: "nowhere"}),
 		"the session's own": runAs(t, m, anna, RunRequest{Code: "frame", InterpreterID: "data"}),
 	} {
-		if note := noteOf(r); note != "" {
-			t.Errorf("%s: %s", what, note)
-		}
+		note := notes(r)
+		expect(t, note == "", "%s: %s", what, note)
 	}
 
 	runAs(t, m, anna, RunRequest{Code: "del frame", InterpreterID: "data"})
-	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "frame"})); note != "" {
-		t.Errorf("it is deleted: %s", note)
-	}
+	note := notes(runAs(t, m, anna, RunRequest{Code: "frame"}))
+	expect(t, note == "", "it is deleted: %s", note)
 }
 
 func TestNamesGoWithTheirState(t *testing.T) {
 	m := newTestManager(t, python(), nil)
-	defer m.Close(t.Context())
 	m.options.Starter.(*fakeStarter).forks = true
 	m.options.History = 3
 	create(t, m, anna, "data")
 	defined := func(name string) bool {
-		return noteOf(runAs(t, m, anna, RunRequest{Code: name})) != ""
+		return notes(runAs(t, m, anna, RunRequest{Code: name})) != ""
 	}
 	runAs(t, m, anna, RunRequest{Code: "a = 1", InterpreterID: "data"})
 	runAs(t, m, anna, RunRequest{Code: "b = 1", InterpreterID: "data"})
-	if _, err := m.Branch(t.Context(), anna, "data"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Undo(t.Context(), anna, "data"); err != nil {
-		t.Fatal(err)
-	}
-	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"})); !strings.Contains(note, "in interpreter py1;") || strings.Contains(note, "data") {
-		t.Errorf("b is undone in data and lives in its branch: %q", note)
-	}
+	must(t, errOf(m.Branch(t.Context(), anna, "data")))
+	must(t, errOf(m.Undo(t.Context(), anna, "data")))
+	note := notes(runAs(t, m, anna, RunRequest{Code: "b"}))
+	expect(t, strings.Contains(note, "in interpreter py1;") && !strings.Contains(note, "data"), "b is undone in data and lives in its branch: %q", note)
 	runAs(t, m, anna, RunRequest{Code: "c = 1", InterpreterID: "data"})
-	if note := noteOf(runAs(t, m, anna, RunRequest{Code: "b"})); strings.Contains(note, "data") {
-		t.Errorf("a later execution does not bring it back: %q", note)
-	}
-	if _, err := m.Restart(t.Context(), anna, "data"); err != nil {
-		t.Fatal(err)
-	}
-	if defined("c") {
-		t.Error("c is gone with the restart")
-	}
-	if !defined("a") {
-		t.Error("a lives in the branch")
-	}
+	note = notes(runAs(t, m, anna, RunRequest{Code: "b"}))
+	expect(t, !strings.Contains(note, "data"), "a later execution does not bring it back: %q", note)
+	must(t, errOf(m.Restart(t.Context(), anna, "data")))
+	expect(t, !defined("c"), "c is gone with the restart")
+	expect(t, defined("a"), "a lives in the branch")
 }
 
 func TestNamesAreBounded(t *testing.T) {
@@ -463,9 +344,7 @@ func TestNamesAreBounded(t *testing.T) {
 	c.advance(1)
 	c.define(1, VariableDiff{Added: many})
 	c.define(1, VariableDiff{Added: []string{strings.Repeat("n", longestDefined+1)}})
-	if len(c.names) > mostDefined {
-		t.Errorf("%d names are kept", len(c.names))
-	}
+	expect(t, len(c.names) <= mostDefined, "%d names are kept", len(c.names))
 }
 
 // TestAProgramIsToldOfItsEarlierInterpreters: one that opens an MCP session for each call
@@ -477,23 +356,21 @@ func TestAProgramIsToldOfItsEarlierInterpreters(t *testing.T) {
 		o.Origin = func(context.Context) string { return place }
 		o.NeedsHandle = func(Client) bool { return needsHandle }
 	})
-	defer m.Close(t.Context())
 	first := runAs(t, m, "session:1", RunRequest{Code: "frame = 1"}).InterpreterID
 	m.Leave(t.Context(), "session:1", true)
 	second := runAs(t, m, "session:2", RunRequest{Code: "frame"})
-	if got, want := noteOf(second), "frame is defined in interpreter "+first; !strings.Contains(got, want) {
+	if got, want := notes(second), "frame is defined in interpreter "+first; !strings.Contains(got, want) {
 		t.Errorf("the note is %q, want %q", got, want)
 	}
 	needsHandle = true
-	if note := noteOf(runAs(t, m, "session:2", RunRequest{Code: "frame", InterpreterID: second.InterpreterID})); note != "" {
+	if note := notes(runAs(t, m, "session:2", RunRequest{Code: "frame", InterpreterID: second.InterpreterID})); note != "" {
 		t.Errorf("one process may be many people: %s", note)
 	}
 	needsHandle = false
 	for client, where := range map[Client]string{"session:3": "process:8.1", "session:4": "address:192.0.2.1", "session:5": "", anna: "process:7.1"} {
 		place = where
-		if note := noteOf(runAs(t, m, client, RunRequest{Code: "frame"})); note != "" {
-			t.Errorf("%s at %q: %s", client, where, note)
-		}
+		note := notes(runAs(t, m, client, RunRequest{Code: "frame"}))
+		expect(t, note == "", "%s at %q: %s", client, where, note)
 	}
 }
 
@@ -508,23 +385,17 @@ func TestWithoutWallsAHomeIsMadeWhenItIsAskedFor(t *testing.T) {
 		t.Errorf("%+v", spec)
 	}
 	home, err := s.group.Home()
-	if err != nil || home != filepath.Join(root, "home-"+l.ID) || s.spec().Home != home {
-		t.Errorf("%s %v", home, err)
-	}
+	expect(t, err == nil && home == filepath.Join(root, "home-"+l.ID) && s.spec().Home == home, "%s %v", home, err)
 	child := m.sessions[branch(t, m, "").ID]
-	if again, err := child.group.Home(); again != home || err != nil {
-		t.Errorf("%s %v", again, err)
-	}
+	again, err := child.group.Home()
+	expect(t, again == home && err == nil, "%s %v", again, err)
 	remove(t, m, l.ID)
 	wantEntries(t, root, child.id, child.id+".files", "home-"+l.ID)
 	remove(t, m, child.id)
 	wantEntries(t, root)
-	if _, err = child.group.Home(); !errors.Is(err, workdir.ErrEnded) {
-		t.Error(err)
-	}
-	if strings.Contains(home, child.id) {
-		t.Error(home)
-	}
+	_, err = child.group.Home()
+	expect(t, errors.Is(err, workdir.ErrEnded), "%+v", err)
+	expect(t, !strings.Contains(home, child.id), "%+v", home)
 }
 
 func TestBranchesShareTheDiskLimit(t *testing.T) {
@@ -533,8 +404,7 @@ func TestBranchesShareTheDiskLimit(t *testing.T) {
 	parent := list(t, m)[0]
 	write(t, parent.Workdir, "data", strings.Repeat("x", 1<<20))
 	child := branch(t, m, parent.ID)
-	_, err := m.Branch(t.Context(), me, child.ID)
-	wantCode(t, err, CodeLimit, "limit of 3 MiB (--disk-limit)", "delete files below "+child.Workdir)
+	wantCode(t, errOf(m.Branch(t.Context(), me, child.ID)), CodeLimit, "limit of 3 MiB (--disk-limit)", "delete files below "+child.Workdir)
 	wantEntries(t, filepath.Join(root, "home-"+parent.ID), "tmp", "packages", parent.ID, parent.ID+".files", child.ID, child.ID+".files")
 	remove(t, m, parent.ID)
 	branch(t, m, child.ID)

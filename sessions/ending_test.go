@@ -13,39 +13,29 @@ import (
 	"time"
 )
 
-// stubborn runs until it is killed.
 func stubborn() *fakeStarter {
-	return workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
+	return workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
+		sink.Output(Stdout, []byte("working\n"))
 		<-w.exited
 		return Outcome{}, w.crash
 	})
 }
 
 func TestRestartGoesAheadOfTheQueue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := stubborn()
-		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
+	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
 		for range 2 { // the queue is full
 			go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "y"}) }()
 		}
 		synctest.Wait()
 		began := time.Now()
-		if _, err := m.Restart(t.Context(), me, ""); err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		restart(t, m)
+		wantTook(t, began, 0)
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
-		if err != nil || r.Status != StatusInterrupted || !r.InterpreterRestarted || r.RestartReason != errRestart.Error() {
-			t.Errorf("%+v %v", r, err)
-		}
+		expect(t, err == nil && r.Status == StatusInterrupted && r.InterpreterRestarted && r.RestartReason == errRestart.Error(), "%+v %v", r, err)
 		synctest.Wait()
-		if l, _ := m.List(t.Context(), me); l[0].Running != 2 || l[0].Waiting != 1 || len(starter.started()) != 2 {
-			t.Errorf("%+v with %d workers", l, len(starter.started()))
-		}
+		l, _ := m.List(t.Context(), me)
+		expect(t, l[0].Running == 2 && l[0].Waiting == 1 && len(starter.started()) == 2, "%+v with %d workers", l, len(starter.started()))
 	})
 }
 
@@ -70,17 +60,13 @@ func TestACallOutlastsNoSessionThatCanNotEnd(t *testing.T) {
 		go m.Close(t.Context())
 		time.Sleep(time.Hour)
 		close(ends)
-		if took := <-answered; took != 45*time.Second {
-			t.Errorf("answered after %s", took)
-		}
+		took := <-answered
+		expect(t, took == 45*time.Second, "answered after %s", took)
 	})
 }
 
 func TestDeletedIsNotRestarted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := stubborn()
-		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
+	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		l := mustCreate(t, m)
 		answers := make(chan *Result, 3)
 		for range 3 { // one runs, two fill the queue
@@ -90,18 +76,13 @@ func TestDeletedIsNotRestarted(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		if err := m.Delete(t.Context(), me, l.ID); err != nil {
-			t.Fatal(err)
-		}
+		remove(t, m, l.ID)
 		synctest.Wait()
 		for range 3 {
-			if r := <-answers; r != nil && (r.InterpreterRestarted || r.RestartReason != errEnd.Error() || *r.StateRestored) {
-				t.Errorf("%+v", r)
-			}
+			r := <-answers
+			expect(t, r == nil || (!r.InterpreterRestarted && r.RestartReason == errEnd.Error() && !*r.StateRestored), "%+v", r)
 		}
-		if n := len(starter.started()); n != 1 {
-			t.Errorf("%d workers", n)
-		}
+		same(t, 1, len(starter.started()))
 	})
 }
 
@@ -114,7 +95,6 @@ func TestEndDuringAStartLeavesNoWorker(t *testing.T) {
 			return &fakeWorker{}, nil
 		}}
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		left := make(chan error, 1)
 		go func() {
 			_, err := m.Run(t.Context(), me, RunRequest{Code: "x", Wait: 2 * time.Minute})
@@ -126,9 +106,8 @@ func TestEndDuringAStartLeavesNoWorker(t *testing.T) {
 		m.EndClient(leaving, me)
 		time.Sleep(2 * time.Minute)
 		wantCode(t, <-left, CodeNotFound)
-		if workers := starter.started(); len(workers) != 1 || !workers[0].closed {
-			t.Errorf("%d workers, and not closed", len(workers))
-		}
+		workers := starter.started()
+		expect(t, len(workers) == 1 && workers[0].closed, "%d workers, and not closed", len(workers))
 	})
 }
 
@@ -140,7 +119,6 @@ func TestRestartFindsCodeThatIsAboutToRun(t *testing.T) {
 		quick := starter.start
 		starter.start = func(s Spec) (*fakeWorker, error) { time.Sleep(time.Second); return quick(s) }
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		refusals := make(chan error, 1)
 		go func() {
 			_, err := m.Run(t.Context(), me, RunRequest{Code: "x"})
@@ -149,9 +127,7 @@ func TestRestartFindsCodeThatIsAboutToRun(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if _, err := m.Restart(ctx, me, ""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(m.Restart(ctx, me, "")))
 		wantCode(t, <-refusals, CodeBusy, "being restarted", "did not run")
 	})
 }
@@ -166,16 +142,11 @@ func TestWhatDiesOfTheInterruptWasStopped(t *testing.T) {
 			})
 			return Outcome{}, w.crash
 		}), nil)
-		defer m.Close(t.Context())
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
-		if r.Status != StatusTimeout || r.ExcType != "TimeoutError" || !r.InterpreterRestarted || r.RestartReason != "killed by SIGINT" {
-			t.Errorf("%+v", r)
-		}
+		expect(t, r.Status == StatusTimeout && r.ExcType == "TimeoutError" && r.InterpreterRestarted && r.RestartReason == "killed by SIGINT", "%+v", r)
 		mustRun(t, m, RunRequest{Code: "x", Wait: -1})
-		i, err := m.Interrupt(t.Context(), me, "")
-		if err != nil || !i.Stopped || i.StateKept || !strings.Contains(i.Message, "killed by SIGINT; the variables are lost") {
-			t.Errorf("%+v %v", i, err)
-		}
+		i := interrupt(t, m)
+		expect(t, i.Stopped && !i.StateKept && strings.Contains(i.Message, "killed by SIGINT; the variables are lost"), "%+v", i)
 	})
 }
 
@@ -190,26 +161,15 @@ func TestAnAnswerFromAKilledWorker(t *testing.T) {
 			}}, nil
 		}
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
-		if r.Status != StatusTimeout || !r.InterpreterRestarted || r.StateRestored == nil || *r.StateRestored || r.Variables != nil {
-			t.Errorf("%+v", r)
-		}
-		if n := len(starter.started()); n != 2 {
-			t.Errorf("%d workers", n)
-		}
+		expect(t, r.Status == StatusTimeout && r.InterpreterRestarted && r.StateRestored != nil && !*r.StateRestored && r.Variables == nil, "%+v", r)
+		same(t, 2, len(starter.started()))
 	})
 }
 
 func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
+		runAndCancel(t, m, me)
 		mustRun(t, m, RunRequest{Code: "y", Wait: time.Second})
 		for _, want := range []int{2, 2} {
 			r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second})
@@ -217,9 +177,7 @@ func TestACancelledCallsResultStandsInNobodysWay(t *testing.T) {
 				t.Fatalf("%+v %v", r, err)
 			}
 		}
-		if _, err := m.Interrupt(t.Context(), me, ""); err != nil {
-			t.Fatal(err)
-		}
+		interrupt(t, m)
 		for _, want := range []int{2, 1} {
 			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Execution != want || r.Status != StatusInterrupted {
 				t.Fatalf("%+v %v", r, err)
@@ -234,7 +192,6 @@ func TestALeavingCallerTakesNoResult(t *testing.T) {
 			time.Sleep(time.Second)
 			return Outcome{OK: true}, nil
 		}), nil)
-		defer m.Close(t.Context())
 		mustRun(t, m, RunRequest{Code: "x", Wait: -1})
 		time.Sleep(2 * time.Second) // it is over
 		ctx, cancel := context.WithCancel(t.Context())
@@ -242,9 +199,8 @@ func TestALeavingCallerTakesNoResult(t *testing.T) {
 		if r, err := m.Await(ctx, me, WaitRequest{InterpreterID: "", Wait: 0}); !errors.Is(err, context.Canceled) {
 			t.Fatalf("%+v %v", r, err)
 		}
-		if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0}); err != nil || r.Status != StatusOK {
-			t.Errorf("%+v %v", r, err)
-		}
+		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
+		expect(t, err == nil && r.Status == StatusOK, "%+v %v", r, err)
 	})
 }
 
@@ -258,62 +214,43 @@ func TestLostVariablesAreToldAfterAFailedStartToo(t *testing.T) {
 		return start(s)
 	}
 	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
 	mustRun(t, m, RunRequest{Code: "a"})
 	starter.started()[0].die("killed by SIGKILL")
 	broken = true
-	_, err := m.Run(t.Context(), me, RunRequest{Code: "b"})
-	wantCode(t, err, CodeStart)
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "b"})), CodeStart, "no python")
 	broken = false
-	if r := mustRun(t, m, RunRequest{Code: "b"}); !strings.Contains(r.RestartReason, "killed by SIGKILL") || *r.StateRestored {
-		t.Errorf("%+v", r)
-	}
-	if r := mustRun(t, m, RunRequest{Code: "c"}); r.RestartReason != "" || r.StateRestored != nil {
-		t.Errorf("told twice: %+v", r)
-	}
+	r := mustRun(t, m, RunRequest{Code: "b"})
+	wantRun(t, r, 2, "b")
+	expect(t, r.InterpreterRestarted && strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") && !*r.StateRestored, "%+v", r)
+	r = mustRun(t, m, RunRequest{Code: "c"})
+	expect(t, r.RestartReason == "" && r.StateRestored == nil, "told twice: %+v", r)
 }
 
 func TestHugeArgumentsAreRefused(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
-	_, err := m.Run(t.Context(), me, RunRequest{Code: strings.Repeat(" ", maxCode+1)})
-	wantCode(t, err, CodeInvalid, "code is 10485761 bytes", "file")
-	_, err = m.Run(t.Context(), me, RunRequest{InterpreterID: strings.Repeat("x", 1<<20)})
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: strings.Repeat(" ", maxCode+1)})), CodeInvalid, "code is 10485761 bytes", "file")
+	_, err := m.Run(t.Context(), me, RunRequest{InterpreterID: strings.Repeat("x", 1<<20)})
 	wantCode(t, err, CodeNotFound, "list")
-	if len(err.Error()) > 300 {
-		t.Errorf("the id comes back: %d bytes", len(err.Error()))
-	}
-	if n := len(starter.started()); n != 0 {
-		t.Errorf("%d workers", n)
-	}
+	expect(t, len(err.Error()) <= 300, "the id comes back: %d bytes", len(err.Error()))
+	same(t, 0, len(starter.started()))
 }
 
 func TestACutOutputIsKeptWholeHoweverLateItIsSpooled(t *testing.T) {
 	text := strings.Repeat("0123456789", 2000)
 	m := newTestManager(t, echoes(), func(o *Options) { o.OutputLimit, o.SpoolAfter = 10_000, 1<<20 })
-	defer m.Close(t.Context())
 	r := mustRun(t, m, RunRequest{Code: text})
 	kept, err := os.ReadFile(r.OutputPath)
-	if err != nil || string(kept) != text || r.StdoutTruncated != 10_000 {
-		t.Errorf("%d of %d bytes, %d truncated, %v", len(kept), len(text), r.StdoutTruncated, err)
-	}
+	expect(t, err == nil && string(kept) == text && r.StdoutTruncated == 10_000, "%d of %d bytes, %d truncated, %v", len(kept), len(text), r.StdoutTruncated, err)
 }
 
 // What code has removed does not keep its interpreter from being started again.
 func TestRestartMakesTheWorkdirAnew(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	l := mustCreate(t, m)
-	if err := os.Remove(l.Workdir); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := m.Restart(t.Context(), me, l.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(l.Workdir); err != nil {
-		t.Error(err)
-	}
+	must(t, os.Remove(l.Workdir))
+	must(t, errOf(m.Restart(t.Context(), me, l.ID)))
+	must(t, errOf(os.Stat(l.Workdir)))
 }
 
 // tries is a worker whose code says how it ends; its runs can be copied.
@@ -358,51 +295,45 @@ var errForbidden = errors.New("forbidden")
 
 func wantFailures(t *testing.T, r *Result, failures int, stop bool) {
 	t.Helper()
-	if r.FailuresInARow != failures || (r.Stop != "") != stop {
-		t.Errorf("execution %d (%s): %d in a row and %q; want %d, to stop: %v", r.Execution, r.Status, r.FailuresInARow, r.Stop, failures, stop)
-	}
+	expect(t, r.FailuresInARow == failures && (r.Stop != "") == stop,
+		"execution %d (%s): %d in a row and %q; want %d, to stop: %v", r.Execution, r.Status, r.FailuresInARow, r.Stop, failures, stop)
 }
 
 func TestFailuresInARow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 3 })
-		defer m.Close(t.Context())
-		for _, step := range []struct {
-			code     string
-			failures int
-			stop     bool
-		}{
-			{"ok", 0, false},
-			{"error", 1, false}, {"q", 0, false}, {"crash", 2, false}, {"hang", 3, true}, {"error", 4, true},
-			{"ok", 0, false},
-			{"crash", 1, false},
-		} {
-			r := mustRun(t, m, RunRequest{Code: step.code, Timeout: time.Second})
-			wantFailures(t, r, step.failures, step.stop)
-			if step.stop && !strings.HasPrefix(r.Stop, fmt.Sprintf("%d runs in a row have failed. Don't try again", step.failures)) {
-				t.Errorf("%q", r.Stop)
-			}
-		}
-	})
-}
-
-// TestTrialsAreNotCounted: that many fail is what an experiment is like.
-func TestTrialsAreNotCounted(t *testing.T) {
-	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
-	defer m.Close(t.Context())
-	for _, step := range []struct {
+	type steps []struct {
 		request  RunRequest
 		failures int
-	}{{trial("error"), 0}, {trial("crash"), 0}, {RunRequest{Code: "error"}, 1}, {trial("error"), 0}, {trial("ok"), 0}, {RunRequest{Code: "error"}, 2}} {
-		wantFailures(t, mustRun(t, m, step.request), step.failures, step.failures == 2)
+	}
+	code := func(code string) RunRequest { return RunRequest{Code: code, Timeout: time.Second} }
+	for retries, steps := range map[int]steps{
+		3: {{code("ok"), 0}, {code("error"), 1}, {code("q"), 0}, {code("crash"), 2}, {code("hang"), 3}, {code("error"), 4}, {code("ok"), 0}, {code("crash"), 1}},
+		// That many trials fail is what an experiment is like.
+		2: {{trial("error"), 0}, {trial("crash"), 0}, {code("error"), 1}, {trial("error"), 0}, {trial("ok"), 0}, {code("error"), 2}},
+		1: {{code("error"), 1}},
+		0: {{code("error"), 1}, {code("error"), 2}, {code("error"), 3}, {code("error"), 4}}, // nobody is told to stop
+	} {
+		manage(t, tries(), func(o *Options) { o.MaxRetries, o.Verifier = retries, picky{} }, func(t *testing.T, m *Manager, _ *fakeStarter) {
+			for _, step := range steps {
+				r := mustRun(t, m, step.request)
+				wantFailures(t, r, step.failures, retries > 0 && step.failures >= retries)
+				want := fmt.Sprintf("%d runs in a row have failed. Don't try again", step.failures)
+				if retries == 1 {
+					want = "This run has failed. "
+				}
+				expect(t, r.Stop == "" || strings.HasPrefix(r.Stop, want), "%q", r.Stop)
+			}
+			if retries == 0 {
+				err := errOf(m.Run(t.Context(), me, code("forbidden")))
+				wantCode(t, err, CodeRefused, "os is not allowed")
+				expect(t, !strings.Contains(err.Error(), "[stop]"), "%v", err)
+			}
+		})
 	}
 }
 
 // TestAnInterruptedRunShowsNothing: it neither counts nor is a success.
 func TestAnInterruptedRunShowsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 2 })
-		defer m.Close(t.Context())
+	manage(t, tries(), func(o *Options) { o.MaxRetries = 2 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 1, false)
 		mustRun(t, m, RunRequest{Code: "hang", Wait: -1})
 		if i, err := m.Interrupt(t.Context(), me, ""); err != nil || !i.Stopped {
@@ -428,16 +359,10 @@ func TestWhatClearsFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := surviving(t, tries(), func(o *Options) { o.MaxRetries = 3 })
-			run(t, m, "ok")
-			run(t, m, "error")
-			run(t, m, "error")
-			if err := test.act(m); err != nil {
-				t.Fatal(err)
-			}
+			runs(t, m, "ok", "error", "error")
+			must(t, test.act(m))
 			all, err := m.List(t.Context(), me)
-			if err != nil || all[len(all)-1].Failures != test.left {
-				t.Errorf("%+v %v", all, err)
-			}
+			expect(t, err == nil && all[len(all)-1].Failures == test.left, "%+v %v", all, err)
 			r := mustRun(t, m, RunRequest{Code: "error", InterpreterID: all[len(all)-1].ID})
 			wantFailures(t, r, test.left+1, test.left+1 >= 3)
 			r = mustRun(t, m, RunRequest{Code: "error", InterpreterID: r.InterpreterID, Reset: true})
@@ -449,7 +374,6 @@ func TestWhatClearsFailures(t *testing.T) {
 // TestRefusalsCount: also those of a run that would have reset the session.
 func TestRefusalsCount(t *testing.T) {
 	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries, o.Verifier = 3, picky{} })
-	defer m.Close(t.Context())
 	mustRun(t, m, RunRequest{Code: "error"})
 	refused := func(code string, reset bool) error {
 		_, err := m.Run(t.Context(), me, RunRequest{Code: code, Reset: reset})
@@ -457,41 +381,13 @@ func TestRefusalsCount(t *testing.T) {
 	}
 	err := refused("forbidden", false)
 	wantCode(t, err, CodeRefused, "os is not allowed")
-	if strings.Contains(err.Error(), "[stop]") {
-		t.Error(err)
-	}
-	if err := refused("unjudged", false); CodeOf(err) != "" || strings.Contains(err.Error(), "[stop]") {
-		t.Error(err)
-	}
+	expect(t, !strings.Contains(err.Error(), "[stop]"), "%+v", err)
+	err = refused("unjudged", false)
+	expect(t, CodeOf(err) == "" && !strings.Contains(err.Error(), "[stop]"), "%+v", err)
 	err = refused("forbidden", true)
 	wantCode(t, err, CodeRefused, "line 1: os is not allowed\n[stop] 3 runs in a row have failed. Don't try again in the same way: stop, tell the user")
-	if !errors.Is(err, errForbidden) {
-		t.Error("the cause is lost")
-	}
+	expect(t, errors.Is(err, errForbidden), "the cause is lost")
 	wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), 4, true)
-}
-
-func TestNobodyIsToldToStop(t *testing.T) {
-	m := newTestManager(t, tries(), func(o *Options) { o.Verifier = picky{} })
-	defer m.Close(t.Context())
-	for i := range 10 {
-		wantFailures(t, mustRun(t, m, RunRequest{Code: "error"}), i+1, false)
-	}
-	_, err := m.Run(t.Context(), me, RunRequest{Code: "forbidden"})
-	wantCode(t, err, CodeRefused, "os is not allowed")
-	if strings.Contains(err.Error(), "[stop]") {
-		t.Error(err)
-	}
-}
-
-func TestTheFirstFailureMayBeTheLast(t *testing.T) {
-	m := newTestManager(t, tries(), func(o *Options) { o.MaxRetries = 1 })
-	defer m.Close(t.Context())
-	r := mustRun(t, m, RunRequest{Code: "error"})
-	wantFailures(t, r, 1, true)
-	if !strings.HasPrefix(r.Stop, "This run has failed. ") {
-		t.Error(r.Stop)
-	}
 }
 
 // prints prints more and more until it is interrupted, or for ever.
@@ -515,18 +411,12 @@ func prints(obeys bool) *fakeStarter {
 func TestPrintLimit(t *testing.T) {
 	for name, obeys := range map[string]bool{"interrupted": true, "killed": false} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				m := surviving(t, prints(obeys), func(o *Options) { o.PrintLimit, o.OutputLimit = 1e6, 1000 })
+			survive(t, prints(obeys), func(o *Options) { o.PrintLimit, o.OutputLimit = 1e6, 1000 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 				r := run(t, m, "flood")
-				if r.Status != StatusInterrupted || !strings.HasPrefix(r.ExcInfo.Msg, "output limit of 1 MB reached") {
-					t.Errorf("%+v", r)
-				}
-				if r.InterpreterRestarted == obeys {
-					t.Errorf("restarted: %v", r.InterpreterRestarted)
-				}
-				if !strings.HasPrefix(r.Stdout, "line\nline\n") || r.StdoutTruncated < 1e6-2000 || r.OutputPath == "" {
-					t.Errorf("%d of stdout, %d left out, %q", len(r.Stdout), r.StdoutTruncated, r.OutputPath)
-				}
+				expect(t, r.Status == StatusInterrupted && strings.HasPrefix(r.ExcInfo.Msg, "output limit of 1 MB reached"), "%+v", r)
+				expect(t, r.InterpreterRestarted != obeys, "restarted: %v", r.InterpreterRestarted)
+				expect(t, strings.HasPrefix(r.Stdout, "line\nline\n") && r.StdoutTruncated >= 1e6-2000 && r.OutputPath != "",
+					"%d of stdout, %d left out, %q", len(r.Stdout), r.StdoutTruncated, r.OutputPath)
 			})
 		})
 	}
@@ -536,32 +426,21 @@ func TestPrintLimit(t *testing.T) {
 func TestPrintLimitIsPerExecution(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.PrintLimit = 1000 })
 	for range 3 {
-		if r := run(t, m, strings.Repeat("x", 1000)); r.Status != StatusOK {
-			t.Errorf("%+v", r)
-		}
+		r := run(t, m, strings.Repeat("x", 1000))
+		expect(t, r.Status == StatusOK, "%+v", r)
 	}
 }
 
-func TestMemoryErrorNamesTheLimit(t *testing.T) {
-	for exc, want := range map[string]bool{"MemoryError": true, "numpy.exceptions._ArrayMemoryError": true, "ValueError": false} {
-		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
-			return Outcome{Exception: &Exception{Type: exc}}, nil
-		})
-		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
-		if got := strings.Contains(notes(run(t, m, "x")), "the memory limit is 1.0 GiB (--memory-limit)"); got != want {
-			t.Errorf("%s: %v", exc, got)
-		}
-	}
-}
-
-func TestThreadsThatDoNotStartNameTheLimit(t *testing.T) {
-	for message, want := range map[string]bool{`"can't start new thread"`: true, `"another"`: false, `5`: false} {
-		starter := workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
-			return Outcome{Exception: &Exception{Type: "RuntimeError", Info: ExceptionInfo{Args: []json.RawMessage{json.RawMessage(message)}}}}, nil
-		})
-		m := newTestManager(t, starter, func(o *Options) { o.MemoryLimit = 1 << 30 })
-		if got := strings.Contains(notes(run(t, m, "x")), "counts for the memory limit of 1.0 GiB (--memory-limit)"); got != want {
-			t.Errorf("%s: %v", message, got)
-		}
+func TestWhatMeetsTheMemoryLimitNamesIt(t *testing.T) {
+	const memory, threads = "the memory limit is 1.0 GiB (--memory-limit)", "counts for the memory limit of 1.0 GiB (--memory-limit)"
+	for _, test := range []struct{ exception, argument, want string }{
+		{"MemoryError", `""`, memory}, {"numpy.exceptions._ArrayMemoryError", `""`, memory}, {"ValueError", `""`, ""},
+		{"RuntimeError", `"can't start new thread"`, threads}, {"RuntimeError", `"another"`, ""}, {"RuntimeError", `5`, ""},
+	} {
+		m := newTestManager(t, workerThat(func(*fakeWorker, Request, Sink) (Outcome, error) {
+			return Outcome{Exception: &Exception{Type: test.exception, Info: ExceptionInfo{Args: []json.RawMessage{json.RawMessage(test.argument)}}}}, nil
+		}), func(o *Options) { o.MemoryLimit = 1 << 30 })
+		got := notes(run(t, m, "x"))
+		expect(t, strings.Contains(got, test.want) && strings.Contains(got, "--memory-limit") == (test.want != ""), "%+v: %q", test, got)
 	}
 }

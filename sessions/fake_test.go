@@ -6,11 +6,15 @@ import (
 	"log/slog"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
 
 // fakeStarter starts fakeWorkers.
@@ -65,9 +69,12 @@ func (f *fakeStarter) started() []*fakeWorker {
 	return f.workers
 }
 
+// runner does what code does.
+type runner func(w *fakeWorker, r Request, sink Sink) (Outcome, error)
+
 // fakeWorker is a Worker whose run decides what code does.
 type fakeWorker struct {
-	run func(w *fakeWorker, r Request, sink Sink) (Outcome, error)
+	run runner
 
 	exited  chan struct{}
 	stopped chan struct{} // one token for each Interrupt
@@ -218,8 +225,20 @@ func (w *fakeWorker) Usage() (Usage, error) {
 	return Usage{Memory: 100 << 20, Private: 20 << 20}, nil
 }
 
-func workerThat(run func(w *fakeWorker, r Request, sink Sink) (Outcome, error)) *fakeStarter {
+func workerThat(run runner) *fakeStarter {
 	return &fakeStarter{start: func(Spec) (*fakeWorker, error) { return &fakeWorker{run: run}, nil }}
+}
+
+// around has this happen in place of what the workers run, which it is given.
+func (f *fakeStarter) around(happens func(runner, *fakeWorker, Request, Sink) (Outcome, error)) *fakeStarter {
+	start := f.start
+	f.start = func(s Spec) (*fakeWorker, error) {
+		w, err := start(s)
+		run := w.run
+		w.run = func(w *fakeWorker, r Request, sink Sink) (Outcome, error) { return happens(run, w, r, sink) }
+		return w, err
+	}
+	return f
 }
 
 // echoes is a worker whose code is what it prints.
@@ -256,7 +275,9 @@ func newTestManager(t *testing.T, starter Starter, change func(*Options)) *Manag
 	if change != nil {
 		change(&o)
 	}
-	return NewManager(o)
+	m := NewManager(o)
+	t.Cleanup(func() { m.Close(context.Background()) })
+	return m
 }
 
 // fakeLine is a worker and its copies that stand by. Its faults are breaches
@@ -463,9 +484,7 @@ func (f *fakeStarter) checkEnd(t *testing.T) {
 		t.Errorf("%d copies sleep on", asleep)
 	}
 	for i, w := range f.started() {
-		if !w.closed {
-			t.Errorf("worker %d was not closed", i)
-		}
+		expect(t, w.closed, "worker %d was not closed", i)
 		l := w.shared()
 		l.mu.Lock()
 		for _, fault := range l.faults {
@@ -478,3 +497,41 @@ func (f *fakeStarter) checkEnd(t *testing.T) {
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func makeFIFO(path string) error { return exec.Command("mkfifo", path).Run() }
+
+var must, expect = check.Must, check.Expect
+
+// errOf is the error alone of what a call returned.
+func errOf[T any](_ T, err error) error { return err }
+
+func same(t *testing.T, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// wantOut wants what code printed.
+func wantOut(t *testing.T, r *Result, stdout string) {
+	t.Helper()
+	expect(t, r.Stdout == stdout, "%q was printed, not %q: %+v", r.Stdout, stdout, r)
+}
+
+func wantRun(t *testing.T, r *Result, execution int, stdout string) {
+	t.Helper()
+	expect(t, r.Execution == execution && r.Stdout == stdout, "execution %d printed %q, not %d %q: %+v", r.Execution, r.Stdout, execution, stdout, r)
+}
+
+// wantNotes wants a result's notes to have these words.
+func wantNotes(t *testing.T, r *Result, words ...string) {
+	t.Helper()
+	for _, w := range words {
+		expect(t, strings.Contains(notes(r), w), "the notes say nothing of %q: %q", w, r.Notes)
+	}
+}
+
+// wantTook wants so much of a bubble's time to have passed.
+func wantTook(t *testing.T, began time.Time, want time.Duration) {
+	t.Helper()
+	took := time.Since(began)
+	expect(t, took == want, "it took %s, not %s", took, want)
+}

@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"understudy/sessions/output"
 )
 
@@ -22,7 +20,6 @@ import (
 func withFiles(t *testing.T) (m *Manager, id, dir string) {
 	t.Helper()
 	m = newTestManager(t, echoes(), nil)
-	t.Cleanup(func() { m.Close(context.Background()) })
 	id = mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
 	dir = m.sessions[id].dirs.Work
 	for name, text := range map[string]string{
@@ -30,12 +27,8 @@ func withFiles(t *testing.T) (m *Manager, id, dir string) {
 		"long.txt": strings.Repeat("line\n", 1000), "../secret": "secret",
 	} {
 		file := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 	}
 	for link, target := range map[string]string{"in": "a.txt", "out": "../secret", "abroad": "/etc", "up": "..", "loop": "loop", "dangling": "none"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
@@ -77,9 +70,7 @@ func TestFilesAreRead(t *testing.T) {
 		if f.Page != nil {
 			got = f.Page.Text
 		}
-		if got != test.want || f.Text != test.text || f.Modified.IsZero() {
-			t.Errorf("%s: %q %+v", test.path, got, f.FileInfo)
-		}
+		expect(t, got == test.want && f.Text == test.text && !f.Modified.IsZero(), "%s: %q %+v", test.path, got, f.FileInfo)
 	}
 }
 
@@ -91,8 +82,7 @@ func TestFilesThatAreNotRead(t *testing.T) {
 	}
 	for path, words := range badPaths {
 		wantCode(t, read(path, Range{}), CodeInvalid, words)
-		_, err := m.Stat(t.Context(), me, id, path)
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.Stat(t.Context(), me, id, path)), CodeInvalid, words)
 	}
 	wantCode(t, read("none", Range{}), CodeNotFound, "none")
 	wantCode(t, read("dangling", Range{}), CodeNotFound, "dangling")
@@ -110,46 +100,34 @@ func TestFilesThatAreNotRead(t *testing.T) {
 func TestLinesAreCountedFromTheEndOfWhatIsCountedWhole(t *testing.T) {
 	for size, said := range map[int64]bool{output.ScanBytes: true, output.ScanBytes + 1: false} {
 		err := tooLarge(FileInfo{Size: size}, true, 1)
-		if strings.Contains(err.Error(), "from=-100") != said {
-			t.Errorf("%d bytes: %v", size, err)
-		}
+		expect(t, strings.Contains(err.Error(), "from=-100") == said, "%d bytes: %v", size, err)
 	}
 }
 
 func TestDirectoriesAreListed(t *testing.T) {
+	t.Parallel()
 	m, id, dir := withFiles(t)
 	listed, err := m.Files(t.Context(), me, id, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	kinds := map[string]string{}
 	for _, entry := range listed.Entries {
 		kinds[entry.Path] = entry.Kind
 	}
-	if diff := cmp.Diff(map[string]string{
+	same(t, map[string]string{
 		"a.txt": KindFile, "sub": KindDirectory, "binary": KindFile, "long.txt": KindFile, "…": KindDirectory,
 		"in": KindLink, "out": KindLink, "abroad": KindLink, "up": KindLink, "loop": KindLink, "dangling": KindLink,
-	}, kinds); diff != "" {
-		t.Error(diff)
-	}
-	if listed, err := m.Files(t.Context(), me, id, "sub"); err != nil || len(listed.Entries) != 1 || listed.Entries[0].Path != "sub/b.csv" || listed.Entries[0].Size != 4 {
-		t.Errorf("%+v %v", listed, err)
-	}
+	}, kinds)
+	listed, err = m.Files(t.Context(), me, id, "sub")
+	expect(t, err == nil && len(listed.Entries) == 1 && listed.Entries[0].Path == "sub/b.csv" && listed.Entries[0].Size == 4, "%+v %v", listed, err)
 	for path, words := range badPaths {
-		_, err := m.Files(t.Context(), me, id, path)
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.Files(t.Context(), me, id, path)), CodeInvalid, words)
 	}
-	_, err = m.Files(t.Context(), me, id, "a.txt")
-	wantCode(t, err, CodeInvalid, "not a directory")
+	wantCode(t, errOf(m.Files(t.Context(), me, id, "a.txt")), CodeInvalid, "not a directory")
 	for i := range mostEntries + 5 {
-		if err := os.WriteFile(filepath.Join(dir, "sub", "f"+strings.Repeat("0", i%7)+string(rune('a'+i%26))+string(rune('α'+i/26))), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, "sub", "f"+strings.Repeat("0", i%7)+string(rune('a'+i%26))+string(rune('α'+i/26))), nil, 0o600))
 	}
 	listed, err = m.Files(t.Context(), me, id, "sub")
-	if err != nil || len(listed.Entries) != mostEntries || listed.Left < 1 {
-		t.Errorf("%d entries and %d more, %v", len(listed.Entries), listed.Left, err)
-	}
+	expect(t, err == nil && len(listed.Entries) == mostEntries && listed.Left >= 1, "%d entries and %d more, %v", len(listed.Entries), listed.Left, err)
 }
 
 func TestFiguresAreReadFromThePrivateDirectoryOnly(t *testing.T) {
@@ -159,21 +137,14 @@ func TestFiguresAreReadFromThePrivateDirectoryOnly(t *testing.T) {
 		sink.Figure(Figure{Path: filepath.Join(dir, "figs", r.Code), MIMEType: "image/png", Title: r.Code, Preview: []byte("small")})
 		return Outcome{OK: true}, nil
 	}), nil)
-	defer m.Close(t.Context())
 	id := mustRun(t, m, RunRequest{Code: "one.png"}).InterpreterID
 	mustRun(t, m, RunRequest{Code: "../../passwd"})
-	if err := os.Mkdir(filepath.Join(dir, "figs"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "figs"), 0o700))
 	for path, text := range map[string]string{"figs/one.png": "the figure", "../passwd": "secret"} {
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o600))
 	}
 	f, figure, err := m.Figure(t.Context(), me, id, "one.png", 100)
-	if err != nil || string(f.Data) != "the figure" || figure.Title != "one.png" || figure.Preview != nil {
-		t.Errorf("%+v %+v %v", f, figure, err)
-	}
+	expect(t, err == nil && string(f.Data) == "the figure" && figure.Title == "one.png" && figure.Preview == nil, "%+v %+v %v", f, figure, err)
 	_, _, err = m.Figure(t.Context(), me, id, "one.png", 5)
 	wantCode(t, err, CodeLimit, filepath.Join(dir, "figs", "one.png"))
 	_, _, err = m.Figure(t.Context(), me, id, "passwd", 100)
@@ -182,9 +153,7 @@ func TestFiguresAreReadFromThePrivateDirectoryOnly(t *testing.T) {
 		_, _, err = m.Figure(t.Context(), me, id, name, 100)
 		wantCode(t, err, CodeNotFound, "shown no figure")
 	}
-	if err := os.Remove(filepath.Join(dir, "figs", "one.png")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "figs", "one.png")))
 	_, _, err = m.Figure(t.Context(), me, id, "one.png", 100)
 	wantCode(t, err, CodeNotFound, "gone")
 }
@@ -197,22 +166,15 @@ func TestArtifactsAreRead(t *testing.T) {
 		sink.Artifact(Artifact{Name: name, Kind: "txt", Path: filepath.Join(dir, r.Code), Preview: "of " + r.Code, Image: []byte("small")})
 		return Outcome{OK: true}, os.WriteFile(filepath.Join(dir, r.Code), []byte("in "+r.Code+"\nend\n"), 0o600)
 	}), nil)
-	defer m.Close(t.Context())
 	first := mustRun(t, m, RunRequest{Code: "a.txt"})
-	if len(first.Artifacts) != 1 || string(first.Artifacts[0].Image) != "small" {
-		t.Errorf("%+v", first.Artifacts)
-	}
+	expect(t, len(first.Artifacts) == 1 && string(first.Artifacts[0].Image) == "small", "%+v", first.Artifacts)
 	id := first.InterpreterID
 	mustRun(t, m, RunRequest{Code: "b.txt"})
 	mustRun(t, m, RunRequest{Code: "../a.txt"})
 	f, artifact, err := m.Artifact(t.Context(), me, id, "b.txt", Range{}, 100)
-	if err != nil || string(f.Data) != "in b.txt\nend\n" || !f.Text || artifact.Preview != "of b.txt" || artifact.Image != nil {
-		t.Errorf("%+v %+v %v", f, artifact, err)
-	}
+	expect(t, err == nil && string(f.Data) == "in b.txt\nend\n" && f.Text && artifact.Preview == "of b.txt" && artifact.Image == nil, "%+v %+v %v", f, artifact, err)
 	f, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{From: 2}, 5)
-	if err != nil || f.Page.Text != "end\n" || f.Page.Path != filepath.Join(dir, "b.txt") {
-		t.Errorf("%+v %v", f, err)
-	}
+	expect(t, err == nil && f.Page.Text == "end\n" && f.Page.Path == filepath.Join(dir, "b.txt"), "%+v %v", f, err)
 	_, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{}, 5)
 	wantCode(t, err, CodeLimit, filepath.Join(dir, "b.txt"))
 	_, _, err = m.Artifact(t.Context(), me, id, "a.txt", Range{}, 100) // the newest of that name
@@ -220,12 +182,8 @@ func TestArtifactsAreRead(t *testing.T) {
 	_, _, err = m.Artifact(t.Context(), me, id, "c.txt", Range{}, 100)
 	wantCode(t, err, CodeNotFound, "kept no artifact")
 	record, err := m.Execution(me, id, 2)
-	if err != nil || len(record.Artifacts) != 1 || record.Artifacts[0].Name != "b.txt" || record.Artifacts[0].Image != nil {
-		t.Errorf("%+v %v", record, err)
-	}
-	if err := os.Remove(filepath.Join(dir, "b.txt")); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, err == nil && len(record.Artifacts) == 1 && record.Artifacts[0].Name == "b.txt" && record.Artifacts[0].Image == nil, "%+v %v", record, err)
+	must(t, os.Remove(filepath.Join(dir, "b.txt")))
 	_, _, err = m.Artifact(t.Context(), me, id, "b.txt", Range{}, 100)
 	wantCode(t, err, CodeNotFound, "gone")
 }
@@ -244,9 +202,8 @@ func TestUploads(t *testing.T) {
 			continue
 		}
 		written, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(test.path)))
-		if err != nil || string(written) != test.data || u.Replaced != test.replaced || u.Size != len(test.data) || u.InterpreterID != id {
-			t.Errorf("%s: %+v %q %v", test.path, u, written, err)
-		}
+		expect(t, err == nil && string(written) == test.data && u.Replaced == test.replaced && u.Size == len(test.data) && u.InterpreterID == id,
+			"%s: %+v %q %v", test.path, u, written, err)
 	}
 	for path, words := range badPaths {
 		if path == "out" {
@@ -262,31 +219,25 @@ func TestUploads(t *testing.T) {
 	for path, words := range map[string]string{
 		"": "name a file", ".": "name a file", "sub/": "name a file", "sub": "directory", "in": "no regular file", "a.txt/x": "; give another path",
 	} {
-		_, err := m.Upload(t.Context(), me, id, path, []byte("x"))
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.Upload(t.Context(), me, id, path, []byte("x"))), CodeInvalid, words)
 	}
-	if secret, err := os.ReadFile(filepath.Join(dir, "..", "secret")); err != nil || string(secret) != "secret" {
-		t.Errorf("%q %v", secret, err)
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, ".upload-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
-	}
+	secret, err := os.ReadFile(filepath.Join(dir, "..", "secret"))
+	expect(t, err == nil && string(secret) == "secret", "%q %v", secret, err)
+	left, _ := filepath.Glob(filepath.Join(dir, ".upload-*"))
+	expect(t, len(left) == 0, "left behind: %v", left)
 }
 
 func TestUploadMakesTheDefaultSession(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
 	u, err := m.Upload(t.Context(), me, "", "data.csv", bytes.Repeat([]byte("x"), 1<<20))
 	if err != nil || len(starter.started()) != 0 {
 		t.Fatalf("%v; %d workers", err, len(starter.started()))
 	}
-	if r := mustRun(t, m, RunRequest{Code: "x"}); r.InterpreterID != u.InterpreterID {
-		t.Errorf("ran in %s, uploaded to %s", r.InterpreterID, u.InterpreterID)
-	}
-	if info, err := os.Stat(u.File); err != nil || info.Size() != 1<<20 {
-		t.Errorf("%v %v", info, err)
-	}
+	r := mustRun(t, m, RunRequest{Code: "x"})
+	expect(t, r.InterpreterID == u.InterpreterID, "ran in %s, uploaded to %s", r.InterpreterID, u.InterpreterID)
+	info, err := os.Stat(u.File)
+	expect(t, err == nil && info.Size() == 1<<20, "%v %v", info, err)
 }
 
 // TestWhatTakesThePlaceOfAWorkingDirectory is not followed; a directory that the
@@ -300,36 +251,24 @@ func TestWhatTakesThePlaceOfAWorkingDirectory(t *testing.T) {
 					o.Workdir = dir
 				}
 			})
-			defer m.Close(t.Context())
 			id := mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
 			dir = m.sessions[id].dirs.Work
 			for name, put := range map[string]func() error{
 				"link": func() error { return os.Symlink(foreign, dir) }, "pipe": func() error { return makeFIFO(dir) },
 			} {
-				if err := os.RemoveAll(dir); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.RemoveAll(dir))
 				if err := put(); err != nil {
 					t.Logf("%s: %v", name, err) // not possible on this system
 					continue
 				}
-				_, err := m.Files(t.Context(), me, id, "")
-				wantCode(t, err, CodeNotFound, "no directory any more")
-				_, err = m.Upload(t.Context(), me, id, "a.txt", []byte("x"))
-				wantCode(t, err, CodeNotFound, "no directory any more")
+				wantCode(t, errOf(m.Files(t.Context(), me, id, "")), CodeNotFound, "no directory any more")
+				wantCode(t, errOf(m.Upload(t.Context(), me, id, "a.txt", []byte("x"))), CodeNotFound, "no directory any more")
 			}
-			if left, err := os.ReadDir(foreign); err != nil || len(left) != 0 {
-				t.Errorf("%v %v", left, err)
-			}
-			if err := os.Remove(dir); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Mkdir(dir, 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := m.Upload(t.Context(), me, id, "a.txt", []byte("x")); err != nil {
-				t.Error(err)
-			}
+			left, err := os.ReadDir(foreign)
+			expect(t, err == nil && len(left) == 0, "%v %v", left, err)
+			must(t, os.Remove(dir))
+			must(t, os.Mkdir(dir, 0o700))
+			must(t, errOf(m.Upload(t.Context(), me, id, "a.txt", []byte("x"))))
 		})
 	}
 }
@@ -381,31 +320,24 @@ func walled(t *testing.T, change func(*Options)) (*Manager, *confining, string) 
 			change(o)
 		}
 	})
-	t.Cleanup(func() { m.Close(context.Background()) })
 	return m, c, root
 }
 
 func remove(t *testing.T, m *Manager, id string) {
 	t.Helper()
-	if err := m.Delete(t.Context(), me, id); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Delete(t.Context(), me, id))
 }
 
 func wantEntries(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, entry := range entries {
 		got = append(got, entry.Name())
 	}
 	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("%s holds %q, not %q", dir, got, want)
-	}
+	expect(t, slices.Equal(got, want), "%s holds %q, not %q", dir, got, want)
 }
 
 func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
@@ -413,60 +345,45 @@ func TestAFamilyHasAHomeWhileAnyOfItLives(t *testing.T) {
 	run(t, m, "a")
 	first := list(t, m)[0]
 	home := filepath.Join(root, "home-"+first.ID)
-	if first.Workdir != filepath.Join(home, first.ID) {
-		t.Error(first.Workdir)
-	}
+	expect(t, first.Workdir == filepath.Join(home, first.ID), "%+v", first.Workdir)
 	write(t, first.Workdir, "data", "1")
 	child := branch(t, m, first.ID)
 	grandchild := branch(t, m, child.ID)
 	wantEntries(t, home, "tmp", "packages", first.ID, first.ID+".files", child.ID, child.ID+".files", grandchild.ID, grandchild.ID+".files")
 	wantEntries(t, grandchild.Workdir, "data")
 	for _, w := range c.started() {
-		if w.spec.Group != first.ID || w.spec.Home != home {
-			t.Errorf("%+v", w.spec)
-		}
+		expect(t, w.spec.Group == first.ID && w.spec.Home == home, "%+v", w.spec)
 	}
 	tmp, packages := filepath.Join(home, "tmp"), filepath.Join(home, "packages")
 	want := []string{tmp, packages}
 	for _, l := range []Listing{first, child, grandchild} {
 		want = append(want, l.Workdir, l.Workdir+".files")
 	}
-	if got := c.admitted[first.ID]; !slices.Equal(got, want) {
-		t.Errorf("admitted %q", got)
-	}
+	got := c.admitted[first.ID]
+	expect(t, slices.Equal(got, want), "admitted %q", got)
 	remove(t, m, first.ID)
 	remove(t, m, grandchild.ID)
 	wantEntries(t, home, "tmp", "packages", child.ID, child.ID+".files")
-	if r := runIn(t, m, child.ID, "b"); r.Stdout != "a b" || len(c.released) != 0 {
-		t.Errorf("%+v, released %q", r, c.released)
-	}
+	r := runIn(t, m, child.ID, "b")
+	expect(t, r.Stdout == "a b" && len(c.released) == 0, "%+v, released %q", r, c.released)
 	write(t, home, "anything", "x") // code can do that where the server is not root
 	remove(t, m, child.ID)
 	wantEntries(t, root)
-	if !slices.Equal(c.released, []string{first.ID}) {
-		t.Errorf("released %q", c.released)
-	}
+	expect(t, slices.Equal(c.released, []string{first.ID}), "released %q", c.released)
 }
 
 func TestTwoSessionsAreTwoFamilies(t *testing.T) {
 	m, c, root := walled(t, nil)
 	a, err := m.Create(t.Context(), me, CreateRequest{})
 	b, err2 := m.Create(t.Context(), me, CreateRequest{})
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2))
 	wantEntries(t, root, "home-"+a.ID, "home-"+b.ID)
-	if len(c.admitted) != 2 {
-		t.Errorf("%v", c.admitted)
-	}
+	expect(t, len(c.admitted) == 2, "%v", c.admitted)
 	info, err := os.Stat(filepath.Join(root, "home-"+a.ID))
-	if err != nil || info.Mode().Perm() != 0o711 {
-		t.Errorf("%v %v", info, err)
-	}
+	expect(t, err == nil && info.Mode().Perm() == 0o711, "%v %v", info, err)
 	for _, dir := range c.admitted[a.ID] {
-		if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != 0o700 {
-			t.Errorf("%s: %v %v", dir, info, err)
-		}
+		info, err := os.Stat(dir)
+		expect(t, err == nil && info.Mode().Perm() == 0o700, "%s: %v %v", dir, info, err)
 	}
 }
 
@@ -476,9 +393,8 @@ func TestADirectoryIsHandedOverOnce(t *testing.T) {
 	parent := list(t, m)[0]
 	branch(t, m, parent.ID)
 	runIn(t, m, parent.ID, "crash")
-	if n := len(c.admitted[parent.ID]); n != 6 {
-		t.Errorf("%q", c.admitted)
-	}
+	n := len(c.admitted[parent.ID])
+	expect(t, n == 6, "%q", c.admitted)
 }
 
 // TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain where who tidies up removes the home.
@@ -488,34 +404,26 @@ func TestWhatIsMadeAnewWhileItIsHandedOverIsHandedOverAgain(t *testing.T) {
 	home, dirs := filepath.Join(root, "home-"+id), m.sessions[id].dirs
 	anew := func() error { return errors.Join(os.RemoveAll(home), dirs.Make()) }
 	c.wait = func(context.Context) error { return anew() }
-	if err := errors.Join(anew(), dirs.PrepareSandbox(t.Context())); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(anew(), dirs.PrepareSandbox(t.Context())))
 	c.wait = nil
 	for _, want := range []int{3 * 4, 3 * 4} {
-		if err := dirs.PrepareSandbox(t.Context()); err != nil || len(c.admitted[id]) != want {
-			t.Errorf("%q %v", c.admitted, err)
-		}
+		err := dirs.PrepareSandbox(t.Context())
+		expect(t, err == nil && len(c.admitted[id]) == want, "%q %v", c.admitted, err)
 	}
 }
 
 func TestWhatIsNotAdmittedDoesNotStart(t *testing.T) {
 	m, c, root := walled(t, nil)
 	c.admitting = func([]string) error { return errors.New("no user is left") }
-	_, err := m.Create(t.Context(), me, CreateRequest{})
-	wantCode(t, err, CodeStart, "could not be confined: no user is left")
+	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeStart, "could not be confined: no user is left")
 	wantEntries(t, root)
-	if len(c.started()) != 0 || len(c.released) != 1 {
-		t.Errorf("%d started, released %q", len(c.started()), c.released)
-	}
+	expect(t, len(c.started()) == 0 && len(c.released) == 1, "%d started, released %q", len(c.started()), c.released)
 	c.admitting = nil
 	run(t, m, "a")
 	c.admitting = func([]string) error { return errors.New("no user is left") }
-	_, err = m.Branch(t.Context(), me, "")
-	wantCode(t, err, CodeStart, "could not be confined")
-	if n := len(list(t, m)); n != 1 || len(c.released) != 1 {
-		t.Errorf("%d sessions, released %q", n, c.released)
-	}
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "could not be confined")
+	n := len(list(t, m))
+	expect(t, n == 1 && len(c.released) == 1, "%d sessions, released %q", n, c.released)
 }
 
 // TestAWallThatTakesLongHoldsUpNobodyElse is about one that waits for Python.
@@ -536,24 +444,19 @@ func TestAWallThatTakesLongHoldsUpNobodyElse(t *testing.T) {
 	<-entered
 	l := list(t, m)[0]
 	group := m.sessions[l.ID].group
-	if err := group.Join(); err != nil || group.Made() == "" {
-		t.Error(err)
-	}
+	err := group.Join()
+	expect(t, err == nil && group.Made() != "", "%+v", err)
 	group.Leave(t.Context())
 	soon, give := context.WithTimeout(t.Context(), time.Millisecond)
 	defer give()
-	if _, err := m.Upload(soon, me, l.ID, "b", nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Error(err)
-	}
+	_, err = m.Upload(soon, me, l.ID, "b", nil)
+	expect(t, errors.Is(err, context.DeadlineExceeded), "%+v", err)
 	cancel()
-	if err := <-first; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	err = <-first
+	expect(t, errors.Is(err, context.Canceled), "%+v", err)
 	c.wait = nil
 	run(t, m, "a")
-	if len(c.released) > 0 {
-		t.Errorf("%q", c.released)
-	}
+	expect(t, len(c.released) == 0, "%q", c.released)
 }
 
 func TestAHomeBesideASharedWorkingDirectory(t *testing.T) {
@@ -562,13 +465,10 @@ func TestAHomeBesideASharedWorkingDirectory(t *testing.T) {
 	run(t, m, "a")
 	s := list(t, m)[0]
 	home := filepath.Join(root, "home-"+s.ID)
-	if s.Workdir != shared {
-		t.Error(s.Workdir)
-	}
+	expect(t, s.Workdir == shared, "%+v", s.Workdir)
 	wantEntries(t, home, "tmp", "packages", s.ID)
-	if got := c.admitted[s.ID]; !slices.Equal(got, []string{filepath.Join(home, "tmp"), filepath.Join(home, "packages"), filepath.Join(home, s.ID)}) {
-		t.Errorf("admitted %q", got)
-	}
+	got := c.admitted[s.ID]
+	expect(t, slices.Equal(got, []string{filepath.Join(home, "tmp"), filepath.Join(home, "packages"), filepath.Join(home, s.ID)}), "admitted %q", got)
 	remove(t, m, s.ID)
 	wantEntries(t, root)
 }
@@ -590,22 +490,14 @@ func TestAHomeThatIsALinkLeadsNowhere(t *testing.T) {
 	m, _, root := walled(t, nil)
 	a, err := m.Create(t.Context(), me, CreateRequest{})
 	b, err2 := m.Create(t.Context(), me, CreateRequest{})
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, err2))
 	theirs := filepath.Join(root, "home-"+b.ID)
-	if err := os.MkdirAll(filepath.Join(theirs, a.ID), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(theirs, a.ID), 0o700))
 	write(t, filepath.Join(theirs, a.ID), "secret", "x")
 	own := filepath.Join(root, "home-"+a.ID)
-	if err := errors.Join(os.RemoveAll(own), os.Symlink("home-"+b.ID, own)); err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.File(t.Context(), me, a.ID, "secret", Range{}, 100)
-	wantCode(t, err, CodeNotFound, "can't be opened", "no directory any more")
-	_, err = m.Upload(t.Context(), me, a.ID, "x", []byte("x"))
-	wantCode(t, err, CodeNotFound, "no directory any more")
+	must(t, errors.Join(os.RemoveAll(own), os.Symlink("home-"+b.ID, own)))
+	wantCode(t, errOf(m.File(t.Context(), me, a.ID, "secret", Range{}, 100)), CodeNotFound, "can't be opened", "no directory any more")
+	wantCode(t, errOf(m.Upload(t.Context(), me, a.ID, "x", []byte("x"))), CodeNotFound, "no directory any more")
 	remove(t, m, a.ID)
 	wantEntries(t, theirs, "tmp", "packages", a.ID, b.ID, b.ID+".files")
 	wantEntries(t, filepath.Join(theirs, a.ID), "secret")

@@ -21,36 +21,27 @@ import (
 
 func TestExecutionsAreRemembered(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.SpoolAfter = 10 })
-	defer m.Close(t.Context())
 	short := mustRun(t, m, RunRequest{Code: "short"})
 	long := mustRun(t, m, RunRequest{Code: strings.Repeat("a line\n", 5000)})
 	id := short.InterpreterID
 
 	briefs, err := m.Executions(me, id)
-	if err != nil || len(briefs) != 2 || briefs[0].Printed[Stdout] != 5 || briefs[0].Long[Stdout] || !briefs[1].Long[Stdout] || briefs[1].Status != StatusOK {
-		t.Errorf("%+v %v", briefs, err)
-	}
+	expect(t, err == nil && len(briefs) == 2 && briefs[0].Printed[Stdout] == 5 && !briefs[0].Long[Stdout] && briefs[1].Long[Stdout] && briefs[1].Status == StatusOK,
+		"%+v %v", briefs, err)
 	page, err := m.Output(t.Context(), me, id, 1, Stdout, Range{})
-	if err != nil || page.Text != "short" || page.Path != "" || !page.Whole() {
-		t.Errorf("%+v %v", page, err)
-	}
+	expect(t, err == nil && page.Text == "short" && page.Path == "" && page.Whole(), "%+v %v", page, err)
 	page, err = m.Output(t.Context(), me, id, 2, Stdout, Range{From: 4999})
-	if err != nil || page.Text != "a line\na line\n" || page.Path != long.OutputPath {
-		t.Errorf("%+v %v", page, err)
-	}
+	expect(t, err == nil && page.Text == "a line\na line\n" && page.Path == long.OutputPath, "%+v %v", page, err)
 	record, err := m.Execution(me, id, 2)
-	if err != nil || record.Code != strings.Repeat("a line\n", 5000) || !strings.Contains(record.Stdout, output.Marker(27_000)) || record.StdoutTruncated != 27_000 || record.Status != StatusOK {
-		t.Errorf("%+v %v", record, err)
-	}
+	expect(t, err == nil && record.Code == strings.Repeat("a line\n", 5000) && strings.Contains(record.Stdout, output.Marker(27_000)) && record.StdoutTruncated == 27_000 && record.Status == StatusOK,
+		"%+v %v", record, err)
 	for _, number := range []int{0, 3, -1} {
-		_, err := m.Execution(me, id, number)
-		wantCode(t, err, CodeNotFound, "executions 1 to 2 are")
+		wantCode(t, errOf(m.Execution(me, id, number)), CodeNotFound, "executions 1 to 2 are")
 	}
 }
 
 func TestAnothersExecutionsAreNotFound(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	id := mustRun(t, m, RunRequest{Code: "x"}).InterpreterID
 	ctx := t.Context()
 	for name, ask := range map[string]func(Client) error{
@@ -63,9 +54,8 @@ func TestAnothersExecutionsAreNotFound(t *testing.T) {
 		"stat":        func(c Client) error { _, err := m.Stat(ctx, c, id, "."); return err },
 		"upload":      func(c Client) error { _, err := m.Upload(ctx, c, id, "f", nil); return err },
 	} {
-		if err := ask(me); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := ask(me)
+		expect(t, err == nil, "%s: %v", name, err)
 		wantCode(t, ask(other), CodeNotFound, id)
 	}
 	for name, ask := range map[string]func(Client) error{
@@ -78,14 +68,10 @@ func TestAnothersExecutionsAreNotFound(t *testing.T) {
 			wantCode(t, ask(me), CodeNotFound, "no figure")
 		}
 	}
-	if own := m.Own(me); len(own) != 1 || own[0] != id || len(m.Own(other))+len(m.Own("")) != 0 {
-		t.Errorf("%v", own)
-	}
-	if err := m.Delete(ctx, me, id); err != nil {
-		t.Fatal(err)
-	}
-	_, err := m.Output(ctx, me, id, 1, Stdout, Range{})
-	wantCode(t, err, CodeNotFound)
+	own := m.Own(me)
+	expect(t, len(own) == 1 && own[0] == id && len(m.Own(other))+len(m.Own("")) == 0, "%v", own)
+	must(t, m.Delete(ctx, me, id))
+	wantCode(t, errOf(m.Output(ctx, me, id, 1, Stdout, Range{})), CodeNotFound)
 }
 
 func TestRunningExecutionIsRead(t *testing.T) {
@@ -97,7 +83,6 @@ func TestRunningExecutionIsRead(t *testing.T) {
 		}
 		return Outcome{OK: true}, nil
 	}), func(o *Options) { o.SpoolAfter = 10 })
-	defer m.Close(t.Context())
 	defer close(more)
 	id := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
 	whole := ""
@@ -107,22 +92,16 @@ func TestRunningExecutionIsRead(t *testing.T) {
 		<-printed
 		whole += text
 		page, err := m.Output(t.Context(), me, id, 1, Stdout, Range{})
-		if err != nil || page.Text != whole || !page.Running {
-			t.Errorf("%+v %v", page, err)
-		}
+		expect(t, err == nil && page.Text == whole && page.Running, "%+v %v", page, err)
 	}
 	record, err := m.Execution(me, id, 1)
-	if err != nil || record.Status != StatusRunning || record.Stdout != whole {
-		t.Errorf("%+v %v", record, err)
-	}
-	if brief, err := m.Brief(me, id, 1); err != nil || brief.Printed[Stdout] != int64(len(whole)) {
-		t.Errorf("%+v %v", brief, err)
-	}
+	expect(t, err == nil && record.Status == StatusRunning && record.Stdout == whole, "%+v %v", record, err)
+	brief, err := m.Brief(me, id, 1)
+	expect(t, err == nil && brief.Printed[Stdout] == int64(len(whole)), "%+v %v", brief, err)
 }
 
 func TestOldExecutionsAreForgotten(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.SpoolAfter = 10 })
-	defer m.Close(t.Context())
 	first := mustRun(t, m, RunRequest{Code: "long enough for a file"})
 	for range keptExecutions {
 		mustRun(t, m, RunRequest{Code: "x"})
@@ -132,8 +111,7 @@ func TestOldExecutionsAreForgotten(t *testing.T) {
 		return err == nil && len(briefs) == keptExecutions && briefs[0].Execution == 2
 	})
 	waitFor(t, func() bool { _, err := os.Stat(filepath.Dir(first.OutputPath)); return os.IsNotExist(err) })
-	_, err := m.Execution(me, first.InterpreterID, 1)
-	wantCode(t, err, CodeNotFound, "executions 2 to 101 are")
+	wantCode(t, errOf(m.Execution(me, first.InterpreterID, 1)), CodeNotFound, "executions 2 to 101 are")
 }
 
 // TestFilesOfAnswersThatNobodyFetched go, too: at once when the answer is given
@@ -149,7 +127,6 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 		}
 		return Outcome{OK: true}, nil
 	}), func(o *Options) { o.SpoolAfter, o.SpoolLimit = 10, 100 })
-	defer m.Close(t.Context())
 	code := strings.Repeat("x", 90)
 	id := mustRun(t, m, RunRequest{Code: code}).InterpreterID
 	s := m.sessions[id]
@@ -171,32 +148,25 @@ func TestFilesOfAnswersThatNobodyFetched(t *testing.T) {
 	ran(maxUncollected + 1)
 	for range maxUncollected {
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: id, Wait: 0})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if text, err := os.ReadFile(r.OutputPath); err != nil || string(text) != code {
-			t.Errorf("execution %d: %q %v", r.Execution, text, err)
-		}
+		must(t, err)
+		text, err := os.ReadFile(r.OutputPath)
+		expect(t, err == nil && string(text) == code, "execution %d: %q %v", r.Execution, text, err)
 	}
 	mustRun(t, m, RunRequest{Code: code})
 	ran(keptSpools + 1)
-	if n := len(s.history.list()); n != keptSpools {
-		t.Errorf("%d are kept", n)
-	}
+	same(t, keptSpools, len(s.history.list()))
 }
 
 // TestOutputThatWasTamperedWith: what code puts in the place of the files of its
 // output is neither opened nor waited for.
 func TestOutputThatWasTamperedWith(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.SpoolAfter = 10 })
-	defer m.Close(t.Context())
 	r := mustRun(t, m, RunRequest{Code: "long enough for a file"})
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("long enough for a file, too"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(secret, []byte("long enough for a file, too"), 0o600))
 	for name, put := range map[string]func(path string) error{
 		"pipe": makeFIFO, "nothing": func(string) error { return nil },
+		"less": func(path string) error { return os.WriteFile(path, []byte("x"), 0o600) },
 		"link": func(path string) error { return os.Symlink(secret, path) },
 	} {
 		_ = os.Remove(r.OutputPath)
@@ -204,26 +174,21 @@ func TestOutputThatWasTamperedWith(t *testing.T) {
 			t.Logf("%s: %v", name, err) // not possible on this system
 			continue
 		}
-		_, err := m.Output(t.Context(), me, r.InterpreterID, 1, Stdout, Range{})
-		wantCode(t, err, CodeNotFound, "execution 1 was changed from outside")
-		_, err = m.Execution(me, r.InterpreterID, 1)
-		wantCode(t, err, CodeNotFound, "execution 1 was changed from outside")
+		wantCode(t, errOf(m.Output(t.Context(), me, r.InterpreterID, 1, Stdout, Range{})), CodeNotFound, "execution 1 was changed from outside")
+		wantCode(t, errOf(m.Execution(me, r.InterpreterID, 1)), CodeNotFound, "execution 1 was changed from outside")
 		next := filepath.Join(filepath.Dir(filepath.Dir(r.OutputPath)), fmt.Sprint(m.sessions[r.InterpreterID].ran()+1), "stdout")
 		if err := os.MkdirAll(filepath.Dir(next), 0o700); err == nil && put(next) == nil && name != "nothing" {
-			if r := mustRun(t, m, RunRequest{Code: "long enough for a file"}); r.Stdout != "long enough for a file" {
-				t.Errorf("%s: %+v", name, r)
-			}
+			r := mustRun(t, m, RunRequest{Code: "long enough for a file"})
+			expect(t, r.Stdout == "long enough for a file", "%s: %+v", name, r)
 		}
 	}
-	if text, err := os.ReadFile(secret); err != nil || string(text) != "long enough for a file, too" {
-		t.Errorf("%q %v", text, err)
-	}
+	text, err := os.ReadFile(secret)
+	expect(t, err == nil && string(text) == "long enough for a file, too", "%q %v", text, err)
 }
 
 // TestAReadThatComesTooLate: the execution is forgotten while it is read.
 func TestAReadThatComesTooLate(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.SpoolAfter = 10 })
-	defer m.Close(t.Context())
 	id := mustRun(t, m, RunRequest{Code: "long enough for a file"}).InterpreterID
 	mustRun(t, m, RunRequest{Code: "x"})
 	s := m.sessions[id]
@@ -231,9 +196,7 @@ func TestAReadThatComesTooLate(t *testing.T) {
 	s.history.mu.Lock() // the second run may be being remembered
 	s.history.all = s.history.all[1:]
 	s.history.mu.Unlock()
-	if err := os.RemoveAll(s.executionDir(1)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(s.executionDir(1)))
 	_, err := e.transcript.Read(t.Context(), Stdout, Range{})
 	wantCode(t, s.unrecalled(e, err), CodeNotFound, "executions 2 to 2 are")
 }
@@ -241,15 +204,13 @@ func TestAReadThatComesTooLate(t *testing.T) {
 // TestWhatARunWeighs: its code and what it printed, until its session forgets it.
 func TestWhatARunWeighs(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	code := strings.Repeat("x", 5000) // which it prints
 	s := m.sessions[mustRun(t, m, RunRequest{Code: code}).InterpreterID]
 	list(t, m) // the run has been remembered
 	s.history.mu.Lock()
 	defer s.history.mu.Unlock()
-	if got := s.history.all[0].memory; got < 2*len(code) || got > 3*len(code) {
-		t.Errorf("it weighs %d", got)
-	}
+	got := s.history.all[0].memory
+	expect(t, got >= 2*len(code) && got <= 3*len(code), "it weighs %d", got)
 }
 
 func TestRangesThatAreRefused(t *testing.T) {
@@ -259,9 +220,8 @@ func TestRangesThatAreRefused(t *testing.T) {
 	} {
 		wantCode(t, rangeError(refused), code, "from is")
 	}
-	if err := io.ErrUnexpectedEOF; !errors.Is(rangeError(err), err) {
-		t.Error("another error has changed")
-	}
+	err := io.ErrUnexpectedEOF
+	expect(t, errors.Is(rangeError(err), err), "another error has changed")
 }
 
 func TestWeighsWhatItKeeps(t *testing.T) {
@@ -285,9 +245,8 @@ func TestWeighsWhatItKeeps(t *testing.T) {
 		{10, 9000, 1},
 		{10, 0, 1},
 	} {
-		if dropped := add(i+1, test.code, test.spooled); len(dropped) != test.dropped {
-			t.Errorf("execution %d drops %d", i+1, len(dropped))
-		}
+		dropped := add(i+1, test.code, test.spooled)
+		expect(t, len(dropped) == test.dropped, "execution %d drops %d", i+1, len(dropped))
 	}
 }
 
@@ -340,9 +299,7 @@ func told(w *fakeWorker) []string {
 
 func wantTold(t *testing.T, w *fakeWorker, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(want, told(w)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, told(w))
 }
 
 func text(s string) *string { return &s }
@@ -350,9 +307,7 @@ func text(s string) *string { return &s }
 func setVariables(t *testing.T, m *Manager, id string, variables map[string]*string) *Setting {
 	t.Helper()
 	s, err := m.SetVariables(t.Context(), me, id, variables)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return s
 }
 
@@ -363,7 +318,6 @@ func TestAWorkerIsToldOfChangesOnly(t *testing.T) {
 	m := newTestManager(t, starter, func(o *Options) {
 		o.Equipper, o.SessionVariables = plugins, map[string]string{"db": "x"}
 	})
-	defer m.Close(t.Context())
 	mustRun(t, m, RunRequest{Code: "1"})
 	mustRun(t, m, RunRequest{Code: "2"})
 	w := starter.started()[0]
@@ -380,9 +334,7 @@ func TestAWorkerIsToldOfChangesOnly(t *testing.T) {
 	wantTold(t, starter.started()[1], "a,b map[key:k]")
 	// Another session has what the operator has set.
 	other, err := m.Create(t.Context(), me, CreateRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mustRun(t, m, RunRequest{Code: "6", InterpreterID: other.ID})
 	wantTold(t, starter.started()[2], "a,b map[db:x]")
 }
@@ -390,7 +342,6 @@ func TestAWorkerIsToldOfChangesOnly(t *testing.T) {
 func TestWithoutPluginsNobodyIsTold(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, func(o *Options) { o.SessionVariables = map[string]string{"db": "x"} })
-	defer m.Close(t.Context())
 	mustRun(t, m, RunRequest{Code: "1"})
 	wantTold(t, starter.started()[0])
 }
@@ -405,70 +356,49 @@ func TestCopiesAreTold(t *testing.T) {
 	setVariables(t, m, "", map[string]*string{"k": text("v")})
 
 	child := branch(t, m, id)
-	if diff := cmp.Diff([]string{"k"}, child.SessionVariables); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"k"}, child.SessionVariables)
 	runIn(t, m, child.ID, "2")
 	wantTold(t, f.lead(), "a map[k:v]")
 	// From then on each has its own.
 	setVariables(t, m, child.ID, map[string]*string{"k": text("w")})
+	same(t, []string{"v", "w"}, m.sessions[child.ID].secretsNow()) // the earlier value is to be masked, too
 	run(t, m, "3")
 	undo(t, m)
 	run(t, m, "4")
 	wantTold(t, f.lead(), "a map[k:v]")
-	run(t, m, "crash")
-	run(t, m, "5")
+	runs(t, m, "crash", "5")
 	wantTold(t, f.lead(), "a map[k:v]")
 }
 
 // TestTheSecondTryIsTold: what runs code once more after a crash finds the same.
 func TestTheSecondTryIsTold(t *testing.T) {
-	plugins := &shelf{}
+	f, plugins := remembers(), &shelf{}
 	plugins.put("a")
-	crashed := false
-	starter := workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
-		if !crashed {
-			crashed = true
-			w.die("boom")
-			return Outcome{}, w.crash
-		}
-		return Outcome{OK: true}, nil
-	})
-	m := newTestManager(t, starter, func(o *Options) { o.Equipper, o.RerunAfterCrash = plugins, true })
-	defer m.Close(t.Context())
-	if r := mustRun(t, m, RunRequest{Code: "1"}); r.Status != StatusOK {
-		t.Fatalf("%+v", r)
-	}
-	wantTold(t, starter.started()[1], "a map[]")
+	m := surviving(t, f, func(o *Options) { o.Equipper, o.RerunAfterCrash = plugins, true })
+	same(t, StatusOK, run(t, m, "crash once").Status)
+	wantTold(t, f.started()[1], "a map[]")
 }
 
 func TestSetVariables(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
 	first := setVariables(t, m, "", map[string]*string{"b": text("1"), "a": text(""), "never": nil})
 	want := &Setting{InterpreterID: first.InterpreterID, Set: []string{"a", "b"}, Names: []string{"a", "b"}}
-	if diff := cmp.Diff(want, first); diff != "" || len(starter.started()) != 0 {
-		t.Errorf("%d workers\n%s", len(starter.started()), diff)
-	}
+	diff := cmp.Diff(want, first)
+	expect(t, diff == "" && len(starter.started()) == 0, "%d workers\n%s", len(starter.started()), diff)
 	second := setVariables(t, m, first.InterpreterID, map[string]*string{"a": nil, "ü x": text("2")})
 	want = &Setting{InterpreterID: first.InterpreterID, Set: []string{"ü x"}, Removed: []string{"a"}, Names: []string{"b", "ü x"}}
-	if diff := cmp.Diff(want, second); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, second)
 	listings, err := m.List(t.Context(), me)
 	if err != nil || len(listings) != 1 {
 		t.Fatalf("%+v %v", listings, err)
 	}
-	if diff := cmp.Diff([]string{"b", "ü x"}, listings[0].SessionVariables); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"b", "ü x"}, listings[0].SessionVariables)
 }
 
 // TestSetVariablesRefuses: all or none.
 func TestSetVariablesRefuses(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	full := map[string]*string{}
 	for i := range mostSessionVariables {
 		full[fmt.Sprint(i)] = text(strings.Repeat("é", mostVariableValue))
@@ -483,24 +413,16 @@ func TestSetVariablesRefuses(t *testing.T) {
 		"there would be 101":        {"more": text("x"), "1": text("changed")},
 		"at most 100 are taken; re": {"more": text("x"), "never": nil},
 	} {
-		_, err := m.SetVariables(t.Context(), me, id, variables)
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.SetVariables(t.Context(), me, id, variables)), CodeInvalid, words)
 	}
-	if s := setVariables(t, m, "", map[string]*string{"more": text("x"), "0": nil}); len(s.Names) != mostSessionVariables {
-		t.Errorf("%d names", len(s.Names))
-	}
-	_, err := m.SetVariables(t.Context(), other, id, map[string]*string{"a": nil})
-	wantCode(t, err, CodeNotFound)
-	_, err = m.SetVariables(t.Context(), Anonymous, "", map[string]*string{"a": text("b")})
-	if err != nil {
-		t.Error(err)
-	}
+	s := setVariables(t, m, "", map[string]*string{"more": text("x"), "0": nil})
+	expect(t, len(s.Names) == mostSessionVariables, "%d names", len(s.Names))
+	wantCode(t, errOf(m.SetVariables(t.Context(), other, id, map[string]*string{"a": nil})), CodeNotFound)
+	must(t, errOf(m.SetVariables(t.Context(), Anonymous, "", map[string]*string{"a": text("b")})))
 }
 
 func TestCheckSessionVariables(t *testing.T) {
-	if err := CheckSessionVariables(map[string]string{"a": "b"}); err != nil {
-		t.Error(err)
-	}
+	must(t, CheckSessionVariables(map[string]string{"a": "b"}))
 	wantCode(t, CheckSessionVariables(map[string]string{"": "b"}), CodeInvalid, "empty name")
 	many := map[string]string{}
 	for i := range mostSessionVariables + 1 {
@@ -516,9 +438,7 @@ func TestPackagesBelongToTheFamily(t *testing.T) {
 		told := map[string]string{}
 		f := workerThat(func(w *fakeWorker, r Request, _ Sink) (Outcome, error) {
 			told[r.Code] = r.PackagesDir
-			if r.Kind == RunsInstall && string(r.Arguments) != `{"packages":["x"]}` {
-				t.Errorf("arguments %s", r.Arguments)
-			}
+			expect(t, r.Kind != RunsInstall || string(r.Arguments) == `{"packages":["x"]}`, "arguments %s", r.Arguments)
 			if r.Code == "%pip install slow" {
 				<-w.stopped
 				return Outcome{Signalled: true, Exception: &Exception{Type: "KeyboardInterrupt", Traceback: "KeyboardInterrupt\n"}}, nil
@@ -527,44 +447,29 @@ func TestPackagesBelongToTheFamily(t *testing.T) {
 		})
 		f.forks = true
 		m := newTestManager(t, f, func(*Options) {})
-		defer m.Close(t.Context())
 		arguments := json.RawMessage(`{"packages":["x"]}`)
 		id := mustRun(t, m, RunRequest{Code: "before"}).InterpreterID
-		if r := mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install x", Arguments: arguments}); r.Kind != RunsInstall || !r.Success {
-			t.Errorf("%+v", r)
-		}
+		r := mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install x", Arguments: arguments})
+		expect(t, r.Kind == RunsInstall && r.Success, "%+v", r)
 		mustRun(t, m, RunRequest{Code: "after"})
 		other, err := m.Branch(t.Context(), me, id)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		mustRun(t, m, RunRequest{Code: "branch", InterpreterID: other.ID})
 		stranger, err := m.Create(t.Context(), me, CreateRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		mustRun(t, m, RunRequest{Code: "stranger", InterpreterID: stranger.ID})
 
 		packages := filepath.Join(m.options.WorkdirRoot, "home-"+id, "packages")
 		for code, want := range map[string]string{"before": "", "%pip install x": packages, "after": packages, "branch": packages, "stranger": ""} {
-			if told[code] != want {
-				t.Errorf("%s: told %q, want %q", code, told[code], want)
-			}
+			expect(t, told[code] == want, "%s: told %q, want %q", code, told[code], want)
 		}
-		r := mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install slow", Arguments: arguments, Timeout: time.Second})
-		if r.Status != StatusTimeout || r.Traceback != "" {
-			t.Errorf("%+v", r)
-		}
+		r = mustRun(t, m, RunRequest{Kind: RunsInstall, Code: "%pip install slow", Arguments: arguments, Timeout: time.Second})
+		expect(t, r.Status == StatusTimeout && r.Traceback == "", "%+v", r)
 		for _, gone := range []string{id, other.ID} {
-			if _, err := os.Stat(filepath.Dir(packages)); err != nil {
-				t.Error(err)
-			}
-			if err := m.Delete(t.Context(), me, gone); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(os.Stat(filepath.Dir(packages))))
+			remove(t, m, gone)
 		}
-		if _, err := os.Stat(filepath.Dir(packages)); !os.IsNotExist(err) {
-			t.Errorf("the home is still there: %v", err)
-		}
+		_, err = os.Stat(filepath.Dir(packages))
+		expect(t, os.IsNotExist(err), "the home is still there: %v", err)
 	})
 }

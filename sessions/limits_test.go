@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"runtime"
 	"slices"
@@ -25,26 +26,9 @@ func TestALimitForEachClient(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxPerClient = 2 })
 	mustCreate(t, m)
 	run(t, m, "a")
-	_, err := m.Create(t.Context(), me, CreateRequest{})
-	wantCode(t, err, CodeLimit, "2 interpreters", "--max-sessions-per-client", "delete")
-	_, err = m.Branch(t.Context(), me, "")
-	wantCode(t, err, CodeLimit, "--max-sessions-per-client")
-	if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestALimitThatOthersReached(t *testing.T) {
-	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
-	theirs, err := m.Create(t.Context(), other, CreateRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.Create(t.Context(), me, CreateRequest{})
-	wantCode(t, err, CodeLimit, "limit of 1", "other clients", "later")
-	if all, _ := m.List(t.Context(), other); !slices.Equal(ids(all), []string{theirs.ID}) {
-		t.Errorf("%+v", all)
-	}
+	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "2 interpreters", "--max-sessions-per-client", "delete")
+	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeLimit, "--max-sessions-per-client")
+	must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
 }
 
 func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
@@ -53,39 +37,33 @@ func TestTheOldestIdleSessionMakesRoom(t *testing.T) {
 		"for each client": func(o *Options) { o.MaxPerClient = 3 },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				f := remembers()
-				m := surviving(t, f, func(o *Options) { limit(o); o.EndOldest = true })
+			survive(t, remembers(), func(o *Options) { limit(o); o.EndOldest = true }, func(t *testing.T, m *Manager, f *fakeStarter) {
 				running, oldest, recent := mustCreate(t, m), mustCreate(t, m), mustCreate(t, m)
 				mustRun(t, m, RunRequest{Code: "hang", InterpreterID: running.ID, Wait: time.Second})
 				runIn(t, m, oldest.ID, "a")
 				time.Sleep(time.Second)
 				runIn(t, m, recent.ID, "b")
 				next := mustCreate(t, m)
-				if got := ids(list(t, m)); len(got) != 3 || slices.Contains(got, oldest.ID) || !slices.Contains(got, next.ID) {
-					t.Errorf("%q", got)
-				}
-				if !f.started()[1].closed {
-					t.Error("the worker of the one that was ended lives")
-				}
-				_, err := m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: oldest.ID})
-				wantCode(t, err, CodeNotFound, oldest.ID, "to make room for another one (--when-full end-oldest)", "create")
-				_, err = m.Run(t.Context(), other, RunRequest{Code: "x", InterpreterID: oldest.ID})
-				wantCode(t, err, CodeNotFound, "not found")
+				got := ids(list(t, m))
+				expect(t, len(got) == 3 && !slices.Contains(got, oldest.ID) && slices.Contains(got, next.ID), "%q", got)
+				expect(t, f.started()[1].closed, "the worker of the one that was ended lives")
+				wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: oldest.ID})), CodeNotFound, oldest.ID, "to make room for another one (--when-full end-oldest)", "create")
+				wantCode(t, errOf(m.Run(t.Context(), other, RunRequest{Code: "x", InterpreterID: oldest.ID})), CodeNotFound, "not found")
 			})
 		})
 	}
 }
 
 func TestNoSessionInUseMakesRoom(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true })
+	survive(t, remembers(), func(o *Options) { o.MaxSessions, o.EndOldest = 1, true }, func(t *testing.T, m *Manager, _ *fakeStarter) {
+		run(t, m, "a")
+		wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeLimit, "limit of 1") // its parent is in use
+		wantOut(t, run(t, m, "b"), "a b")
+		wantCode(t, errOf(m.Create(t.Context(), other, CreateRequest{})), CodeLimit, "limit of 1", "other clients", "later")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
-		_, err := m.Create(t.Context(), me, CreateRequest{})
-		wantCode(t, err, CodeLimit, "limit of 1")
-		if l := list(t, m); len(l) != 1 || l[0].Status != "busy" {
-			t.Errorf("%+v", l)
-		}
+		wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "limit of 1")
+		l := list(t, m)
+		expect(t, len(l) == 1 && l[0].Status == "busy", "%+v", l)
 	})
 }
 
@@ -98,15 +76,12 @@ func TestASessionWhoseCopyIsBeingMadeIsIdle(t *testing.T) {
 		run(t, m, "a")
 		began := time.Now()
 		mustCreate(t, m)
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		wantTook(t, began, 0)
 	})
 }
 
 func TestAnIdleEndIsTold(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.IdleTTL = 30 * time.Minute })
+	survive(t, remembers(), func(o *Options) { o.IdleTTL = 30 * time.Minute }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		id := run(t, m, "a").InterpreterID
 		time.Sleep(time.Hour)
 		for _, use := range []func() error{
@@ -120,22 +95,16 @@ func TestAnIdleEndIsTold(t *testing.T) {
 			wantCode(t, use(), CodeNotFound, "Interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); its variables are gone")
 		}
 		farewell := "your default interpreter " + id + " was ended after being idle for 30 minutes (--idle-ttl); its variables are gone. run_python_code makes a new one"
-		if _, err := m.Undo(t.Context(), me, ""); CodeOf(err) != CodeNotFound || err.Error() != farewell {
-			t.Error(err)
-		}
-		if got := m.Farewell(me); got != farewell || m.Farewell("another") != "" {
-			t.Errorf("%q", got)
-		}
+		_, err := m.Undo(t.Context(), me, "")
+		expect(t, CodeOf(err) == CodeNotFound && err.Error() == farewell, "%+v", err)
+		got := m.Farewell(me)
+		expect(t, got == farewell && m.Farewell("another") == "", "%q", got)
 		r := run(t, m, "b")
-		if got := m.Farewell(me); got != "" {
-			t.Errorf("%q", got)
-		}
-		if r.Stdout != "b" || !strings.Contains(notes(r), "your earlier default interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); this is a new one, without its variables") {
-			t.Errorf("%+v", r)
-		}
-		if r := run(t, m, "c"); len(r.Notes) != 0 {
-			t.Errorf("told twice: %q", r.Notes)
-		}
+		same(t, "", m.Farewell(me))
+		expect(t, r.Stdout == "b" && strings.Contains(notes(r), "your earlier default interpreter "+id+" was ended after being idle for 30 minutes (--idle-ttl); this is a new one, without its variables"),
+			"%+v", r)
+		r = run(t, m, "c")
+		expect(t, len(r.Notes) == 0, "told twice: %q", r.Notes)
 	})
 }
 
@@ -145,19 +114,14 @@ func TestTheLastEndingsAreRemembered(t *testing.T) {
 		e.add(ending{id: fmt.Sprint(i), client: me, why: "because", isDefault: i%2 == 0})
 	}
 	for id, want := range map[string]string{"9": "", "10": "because", "265": "because", "266": ""} {
-		if got := e.why(me, id); got != want {
-			t.Errorf("%s: %q", id, got)
-		}
+		got := e.why(me, id)
+		expect(t, got == want, "%s: %q", id, got)
 	}
-	if e.why(other, "100") != "" {
-		t.Error("another client learns of it")
-	}
-	if _, ok := e.forgetDefault(defaultKey{client: me}); !ok || len(e) != keptEndings {
-		t.Errorf("%d kept", len(e))
-	}
-	if _, ok := e.forgetDefault(defaultKey{client: me}); ok {
-		t.Error("told twice")
-	}
+	expect(t, e.why(other, "100") == "", "another client learns of it")
+	_, ok := e.forgetDefault(defaultKey{client: me})
+	expect(t, ok && len(e) == keptEndings, "%d kept", len(e))
+	_, ok = e.forgetDefault(defaultKey{client: me})
+	expect(t, !ok, "told twice")
 }
 
 // TestAnEndingFindsNobodyInTheQueue races the reaper with calls: each call runs
@@ -185,17 +149,14 @@ func TestAnEndingFindsNobodyInTheQueue(t *testing.T) {
 		}()
 	}
 	for range cap(done) {
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		must(t, <-done)
 	}
 }
 
 // TestManyIdleSessionsCostNoGoroutines: what rests needs nobody to watch it.
 func TestManyIdleSessionsCostNoGoroutines(t *testing.T) {
 	const many = 300
-	f := remembers()
-	m := surviving(t, f, func(o *Options) { o.MaxSessions, o.IdleTTL = many, time.Hour })
+	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.IdleTTL = many, time.Hour })
 	run(t, m, "a")
 	list(t, m)
 	before := runtime.NumGoroutine()
@@ -209,17 +170,13 @@ func TestManyIdleSessionsCostNoGoroutines(t *testing.T) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.sessions {
-		if s.current != nil || len(s.uncollected) != 0 {
-			t.Errorf("%s keeps an execution", s.id)
-		}
+		expect(t, s.current == nil && len(s.uncollected) == 0, "%s keeps an execution", s.id)
 	}
 }
 
 // TestAListingMeasuresNoLongerThanItMay has each process take its time.
 func TestAListingMeasuresNoLongerThanItMay(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		f := remembers()
-		m := surviving(t, f, func(o *Options) { o.MaxSessions = 50 })
+	survive(t, remembers(), func(o *Options) { o.MaxSessions = 50 }, func(t *testing.T, m *Manager, f *fakeStarter) {
 		for range 50 {
 			runIn(t, m, mustCreate(t, m).ID, "a")
 		}
@@ -238,19 +195,15 @@ func TestAListingMeasuresNoLongerThanItMay(t *testing.T) {
 
 // TestAListingWaitsForNoCall lists while a call runs and another waits.
 func TestAListingWaitsForNoCall(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		run(t, m, "a")
 		mustRun(t, m, RunRequest{Code: "hang", Wait: time.Second})
 		go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second}) }()
 		synctest.Wait()
 		began := time.Now()
-		if l := list(t, m)[0]; l.Status != "busy" || l.Waiting != 1 || !l.Recoverable {
-			t.Errorf("%+v", l)
-		}
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		l := list(t, m)[0]
+		expect(t, l.Status == "busy" && l.Waiting == 1 && l.Recoverable, "%+v", l)
+		wantTook(t, began, 0)
 	})
 }
 
@@ -259,86 +212,75 @@ const stdio, anna, bert = Client("stdio"), Client("principal:anna"), Client("pri
 func create(t *testing.T, m *Manager, client Client, name string) string {
 	t.Helper()
 	l, err := m.Create(t.Context(), client, CreateRequest{InterpreterID: name})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l.ID
 }
 
 func runAs(t *testing.T, m *Manager, client Client, r RunRequest) *Result {
 	t.Helper()
 	result, err := m.Run(t.Context(), client, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return result
 }
 
 func TestNamesAreShortWhereTheyAreNoKeys(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	for i, want := range []string{"py1", "py2", "analysis", "py3"} {
 		chosen := ""
 		if want == "analysis" {
 			chosen = want
 		}
-		if got := create(t, m, anna, chosen); got != want {
-			t.Errorf("session %d is called %q, want %q", i, got, want)
-		}
+		got := create(t, m, anna, chosen)
+		expect(t, got == want, "session %d is called %q, want %q", i, got, want)
 	}
-	if err := m.Delete(t.Context(), anna, "py3"); err != nil {
-		t.Fatal(err)
-	}
-	if got := create(t, m, anna, ""); got != "py4" {
-		t.Errorf("after py3 was deleted the next one is called %q: a late call could meet it", got)
-	}
+	must(t, m.Delete(t.Context(), anna, "py3"))
+	got := create(t, m, anna, "")
+	expect(t, got == "py4", "after py3 was deleted the next one is called %q: a late call could meet it", got)
 }
 
 func TestSameNameOfTwoClientsIsTwoSessions(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
-	for _, client := range []Client{anna, bert} {
-		create(t, m, client, "analysis")
-		if result := runAs(t, m, client, RunRequest{InterpreterID: "analysis", Code: "x = 1"}); result.InterpreterID != "analysis" {
-			t.Errorf("%s got an answer of %q", client, result.InterpreterID)
+	create(t, m, anna, "analysis")
+	m.mu.Lock()
+	keys := slices.Collect(maps.Keys(m.sessions))
+	m.mu.Unlock()
+	for _, id := range keys {
+		for _, given := range []string{"analysis", id} {
+			for _, stranger := range []Client{bert, me, Anonymous} {
+				err := errOf(m.Run(t.Context(), stranger, RunRequest{InterpreterID: given, Code: "x"}))
+				expect(t, CodeOf(err) == CodeNotFound, "%q reached anna's session by %q: %v", stranger, given, err)
+			}
 		}
 	}
+	create(t, m, bert, "analysis")
+	for _, client := range []Client{anna, bert} {
+		same(t, "analysis", runAs(t, m, client, RunRequest{InterpreterID: "analysis", Code: "x = 1"}).InterpreterID)
+	}
 	all, err := m.List(t.Context(), anna)
-	if err != nil || len(all) != 1 || all[0].Executions != 1 {
-		t.Errorf("anna sees %+v, %v", all, err)
-	}
-	if err := m.Delete(t.Context(), bert, "analysis"); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, err == nil && len(all) == 1 && all[0].Executions == 1, "anna sees %+v, %v", all, err)
+	must(t, m.Delete(t.Context(), bert, "analysis"))
 	runAs(t, m, anna, RunRequest{InterpreterID: "analysis", Code: "x"})
-	_, err = m.Run(t.Context(), bert, RunRequest{InterpreterID: "analysis", Code: "x"})
-	if CodeOf(err) != CodeNotFound {
-		t.Errorf("bert's is deleted, but: %v", err)
-	}
+	wantCode(t, errOf(m.Run(t.Context(), bert, RunRequest{InterpreterID: "analysis", Code: "x"})), CodeNotFound)
 }
 
 func TestNameOfKeyedClientIsInItsKey(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	key := create(t, m, me, "analysis")
 	if !regexp.MustCompile(`^analysis-[0-9a-f]{32}$`).MatchString(key) {
 		t.Fatalf("the session is called %q", key)
 	}
 	for _, id := range []string{key, "analysis"} {
-		if result := runAs(t, m, me, RunRequest{InterpreterID: id, Code: "x"}); result.InterpreterID != key {
-			t.Errorf("as %q it answers as %q", id, result.InterpreterID)
-		}
+		result := runAs(t, m, me, RunRequest{InterpreterID: id, Code: "x"})
+		expect(t, result.InterpreterID == key, "as %q it answers as %q", id, result.InterpreterID)
 	}
 	for _, stranger := range []Client{other, Anonymous} {
-		if _, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: "analysis", Code: "x"}); CodeOf(err) != CodeNotFound {
-			t.Errorf("%q reached it by its name: %v", stranger, err)
-		}
+		_, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: "analysis", Code: "x"})
+		expect(t, CodeOf(err) == CodeNotFound, "%q reached it by its name: %v", stranger, err)
 	}
 }
 
 func TestNamesThatNobodyGets(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	create(t, m, stdio, "taken")
 	for name, why := range map[string]string{
 		"taken":                    "already",
@@ -352,40 +294,16 @@ func TestNamesThatNobodyGets(t *testing.T) {
 		"größe":                    "letters",
 	} {
 		_, err := m.Create(t.Context(), stdio, CreateRequest{InterpreterID: name})
-		if CodeOf(err) != CodeInvalid || !strings.Contains(err.Error(), `"interpreter_id"`) || !strings.Contains(err.Error(), why) {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
-}
-
-func TestNameLeadsToNothingOfAnothers(t *testing.T) {
-	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
-	create(t, m, anna, "analysis")
-	m.mu.Lock()
-	var id string
-	for each := range m.sessions {
-		id = each
-	}
-	m.mu.Unlock()
-	for _, stranger := range []Client{bert, me, Anonymous} {
-		for _, given := range []string{"analysis", id} {
-			if _, err := m.Run(t.Context(), stranger, RunRequest{InterpreterID: given, Code: "x"}); CodeOf(err) != CodeNotFound {
-				t.Errorf("%q reached anna's session by %q: %v", stranger, given, err)
-			}
-		}
+		expect(t, CodeOf(err) == CodeInvalid && strings.Contains(err.Error(), `"interpreter_id"`) && strings.Contains(err.Error(), why), "%q: %v", name, err)
 	}
 }
 
 func TestEndedSessionIsToldByItsName(t *testing.T) {
 	m := newTestManager(t, echoes(), func(o *Options) { o.MaxPerClient, o.EndOldest = 1, true })
-	defer m.Close(t.Context())
 	runAs(t, m, anna, RunRequest{Code: "x"})
 	create(t, m, anna, "analysis")
 	_, err := m.Run(t.Context(), anna, RunRequest{InterpreterID: "py1", Code: "x"})
-	if CodeOf(err) != CodeNotFound || !strings.Contains(err.Error(), "py1 was ended to make room") {
-		t.Error(err)
-	}
+	expect(t, CodeOf(err) == CodeNotFound && strings.Contains(err.Error(), "py1 was ended to make room"), "%+v", err)
 }
 
 func TestNamesInIDs(t *testing.T) {
@@ -393,9 +311,8 @@ func TestNamesInIDs(t *testing.T) {
 	for id, want := range map[string]string{
 		key: key, "py1-" + key: "py1", "a-b-" + key: "a-b", "py1": "py1", "": "", "-" + key: "", "x" + key: "x" + key,
 	} {
-		if got := NameOf(id); got != want {
-			t.Errorf("the name in %q is %q, want %q", id, got, want)
-		}
+		got := NameOf(id)
+		expect(t, got == want, "the name in %q is %q, want %q", id, got, want)
 	}
 }
 
@@ -421,35 +338,25 @@ func depart(t *testing.T, interrupts bool) departure {
 	}()
 	synctest.Wait()
 	m.Leave(t.Context(), me, false)
-	if err := <-d.queued; !errors.Is(err, context.Canceled) {
-		t.Errorf("the queued call: %v", err)
-	}
-	if err := <-d.waiting; !errors.Is(err, context.Canceled) {
-		t.Errorf("the waiting call: %v", err)
-	}
+	err := <-d.queued
+	expect(t, errors.Is(err, context.Canceled), "the queued call: %v", err)
+	err = <-d.waiting
+	expect(t, errors.Is(err, context.Canceled), "the waiting call: %v", err)
 	return d
 }
 
 func TestRunsOutliveTheirClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := depart(t, false)
-		if all, _ := d.m.List(t.Context(), me); len(all) != 0 {
-			t.Errorf("%+v", all)
-		}
-		_, err := d.m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: -1})
-		wantCode(t, err, CodeNotFound, "no interpreter yet")
-		if _, err := d.m.Interrupt(t.Context(), other, d.id); err != nil {
-			t.Error(err)
-		}
+		all, _ := d.m.List(t.Context(), me)
+		expect(t, len(all) == 0, "%+v", all)
+		wantCode(t, errOf(d.m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: -1})), CodeNotFound, "no interpreter yet")
+		must(t, errOf(d.m.Interrupt(t.Context(), other, d.id)))
 		r, err := d.m.Await(t.Context(), other, WaitRequest{InterpreterID: d.id, Wait: time.Second})
-		if err != nil || r.Status != StatusInterrupted || !strings.HasSuffix(r.Stdout, "stopping\n") || r.Execution != 1 {
-			t.Errorf("%+v, %v", r, err)
-		}
-		if all, _ := d.m.List(t.Context(), other); !slices.Equal(ids(all), []string{d.id}) || all[0].Default || all[0].Executions != 1 {
-			t.Errorf("%+v", all)
-		}
-		_, err = d.m.Show(t.Context(), me, d.id)
-		wantCode(t, err, CodeNotFound)
+		expect(t, err == nil && r.Status == StatusInterrupted && strings.HasSuffix(r.Stdout, "stopping\n") && r.Execution == 1, "%+v, %v", r, err)
+		all, _ = d.m.List(t.Context(), other)
+		expect(t, slices.Equal(ids(all), []string{d.id}) && !all[0].Default && all[0].Executions == 1, "%+v", all)
+		wantCode(t, errOf(d.m.Show(t.Context(), me, d.id)), CodeNotFound)
 	})
 }
 
@@ -457,36 +364,26 @@ func TestRunsEndWithTheirClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := depart(t, true)
 		r, err := d.m.Await(t.Context(), Anonymous, WaitRequest{InterpreterID: d.id, Wait: time.Minute})
-		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "--on-disconnect") {
-			t.Errorf("%+v, %v", r, err)
-		}
+		expect(t, err == nil && r.Status == StatusInterrupted && strings.Contains(r.ExcInfo.Msg, "--on-disconnect"), "%+v, %v", r, err)
 	})
 }
 
 func TestGoodbyeEndsSessions(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), func(o *Options) { o.AbandonedTTL = time.Hour })
-		defer m.Close(t.Context())
+	manage(t, obeys(), func(o *Options) { o.AbandonedTTL = time.Hour }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		theirs, err := m.Create(t.Context(), other, CreateRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		keyed := mustRun(t, m, RunRequest{Code: "x", Wait: -1}).InterpreterID
 		forgotten := mustCreate(t, m).ID
 		m.Leave(t.Context(), other, true)
 		for _, client := range []Client{me, other, Anonymous} {
-			if _, err := m.Show(t.Context(), client, theirs.ID); err == nil {
-				t.Errorf("%s still has it", client)
-			}
+			_, err := m.Show(t.Context(), client, theirs.ID)
+			expect(t, err != nil, "%s still has it", client)
 		}
 		m.Leave(t.Context(), me, true)
-		if r, err := m.Await(t.Context(), "me again", WaitRequest{InterpreterID: keyed, Wait: time.Second}); err != nil || r.Status != StatusRunning {
-			t.Errorf("%+v, %v", r, err)
-		}
+		r, err := m.Await(t.Context(), "me again", WaitRequest{InterpreterID: keyed, Wait: time.Second})
+		expect(t, err == nil && r.Status == StatusRunning, "%+v, %v", r, err)
 		m.Leave(t.Context(), Anonymous, true)
-		if _, err := m.Show(t.Context(), "me again", forgotten); err != nil {
-			t.Error(err)
-		}
+		must(t, errOf(m.Show(t.Context(), "me again", forgotten)))
 	})
 }
 
@@ -498,17 +395,13 @@ func (lost) Disconnected() bool { return true }
 
 func TestALostConnectionIsNoCancellation(t *testing.T) {
 	for interrupts, want := range map[bool]Status{false: StatusRunning, true: StatusInterrupted} {
-		synctest.Test(t, func(t *testing.T) {
-			m := newTestManager(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts })
-			defer m.Close(t.Context())
+		manage(t, obeys(), func(o *Options) { o.InterruptOnLeave = interrupts }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 			ctx, lose := context.WithCancelCause(t.Context())
 			time.AfterFunc(time.Second, func() { lose(lost{}) })
-			if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-			if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second}); err != nil || r.Status != want {
-				t.Errorf("interrupts %t: %+v, %v", interrupts, r, err)
-			}
+			_, err := m.Run(ctx, me, RunRequest{Code: "x"})
+			expect(t, errors.Is(err, context.Canceled), "%+v", err)
+			r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: time.Second})
+			expect(t, err == nil && r.Status == want, "interrupts %t: %+v, %v", interrupts, r, err)
 		})
 	}
 }
@@ -521,9 +414,7 @@ func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
 		under, depart := m.follow(ctx, client)
 		m.Leave(ctx, client, bye)
 		_, _, err := m.register(under, client, birth{isDefault: true})
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("under way: %v", err)
-		}
+		expect(t, errors.Is(err, context.Canceled), "under way: %v", err)
 		depart()
 		for name, call := range map[string]func() error{
 			"run":    func() error { _, err := m.Run(ctx, client, RunRequest{Code: "x"}); return err },
@@ -532,16 +423,14 @@ func TestCallsOfADepartedClientMakeNothing(t *testing.T) {
 			"branch": func() error { _, err := m.Branch(ctx, client, nobodys); return err },
 			"upload": func() error { _, err := m.Upload(ctx, client, "", "f", nil); return err },
 		} {
-			if err := call(); !errors.Is(err, context.Canceled) {
-				t.Errorf("%s: %v", name, err)
-			}
+			err := call()
+			expect(t, errors.Is(err, context.Canceled), "%s: %v", name, err)
 		}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.sessions) != 1 || len(m.calls) != 0 || len(m.owned[Anonymous]) != 1 {
-		t.Errorf("%d sessions, %d of nobody; calls %v", len(m.sessions), len(m.owned[Anonymous]), m.calls)
-	}
+	expect(t, len(m.sessions) == 1 && len(m.calls) == 0 && len(m.owned[Anonymous]) == 1,
+		"%d sessions, %d of nobody; calls %v", len(m.sessions), len(m.owned[Anonymous]), m.calls)
 }
 
 func TestDeparturesAreForgotten(t *testing.T) {
@@ -552,15 +441,11 @@ func TestDeparturesAreForgotten(t *testing.T) {
 		d.add("mcp:2")
 		time.Sleep(lateCalls + 1)
 		d.add("mcp:3")
-		if len(d) != 1 {
-			t.Errorf("%v", d)
-		}
+		expect(t, len(d) == 1, "%v", d)
 		for i := range 2 * mostDepartures {
 			time.Sleep(time.Millisecond)
 			d.add(Client(fmt.Sprint(i)))
 		}
-		if len(d) != mostDepartures || d[Client(fmt.Sprint(mostDepartures))].IsZero() {
-			t.Errorf("%d are kept, which are not the last", len(d))
-		}
+		expect(t, len(d) == mostDepartures && !d[Client(fmt.Sprint(mostDepartures))].IsZero(), "%d are kept, which are not the last", len(d))
 	})
 }

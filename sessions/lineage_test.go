@@ -3,7 +3,6 @@ package sessions
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // diary is a Recorder that writes down what it is told, in lines like these:
@@ -117,11 +114,19 @@ type stage struct {
 	diary   *diary
 }
 
+func (s *stage) plays(steps ...string) {
+	s.Helper()
+	for _, step := range steps {
+		s.play(step)
+	}
+}
+
 // play does a step: the letter of an interpreter, and what is done with it, which
 // is the code to run unless it is one of these.
 func (s *stage) play(step string) {
 	s.Helper()
 	letter, what, _ := strings.Cut(step, " ")
+	what, refused := strings.CutSuffix(what, " refused")
 	id := s.diary.id(letter)
 	var err error
 	switch what {
@@ -131,10 +136,6 @@ func (s *stage) play(step string) {
 		_, err = s.manager.Branch(s.Context(), me, id)
 	case "undo":
 		_, err = s.manager.Undo(s.Context(), me, id)
-	case "undo refused":
-		if _, refused := s.manager.Undo(s.Context(), me, id); refused == nil {
-			err = errors.New("it was undone")
-		}
 	case "restart":
 		_, err = s.manager.Restart(s.Context(), me, id)
 	case "delete":
@@ -142,11 +143,13 @@ func (s *stage) play(step string) {
 	case "dies":
 		list(s.T, s.manager) // the copies are made by then
 		s.workerOf(id).die("killed by SIGKILL")
+	case "hangs":
+		_, err = s.manager.Run(s.Context(), me, RunRequest{Code: "hang", InterpreterID: id, Wait: -1})
 	default:
 		code, reset := strings.CutPrefix(what, "reset ")
 		_, err = s.manager.Run(s.Context(), me, RunRequest{Code: code, InterpreterID: id, Reset: reset})
 	}
-	if err != nil {
+	if (err != nil) != refused {
 		s.Fatalf("%s: %v", step, err)
 	}
 }
@@ -167,7 +170,24 @@ type lineageCase struct {
 	after func(*Options)
 }
 
-var rerunning = func(o *Options) { o.RerunAfterCrash = true }
+func rerunning(o *Options) { o.RerunAfterCrash = true }
+
+func uncopied(o *Options) { o.Starter.(*fakeStarter).forks = false }
+
+func unwaking(o *Options) { o.Starter.(*fakeStarter).waking = failsBeyond(0) }
+
+// dyingOfABranch has the first worker die as it is branched.
+func dyingOfABranch(o *Options) {
+	died := false
+	o.Starter.(*fakeStarter).forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
+		if purpose != ToBranch || died {
+			return nil
+		}
+		died = true
+		w.die("killed by SIGKILL")
+		return w.crash
+	}
+}
 
 var lineages = []lineageCase{
 	{"one after another", []string{"A a", "A raise", "A b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 A3"}, nil},
@@ -209,6 +229,14 @@ var lineages = []lineageCase{
 	{"undo in a branch", []string{"A a", "A branch", "B b", "B undo", "B c"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B2 A1 A1 B2", "B stands A1, of A at A1", "B3 A1 A1 B3"}, nil},
 	{"restart of a branch", []string{"A a", "A branch", "B restart", "B b"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B stands -, of A at A1", "B2 - - B2"}, nil},
 
+	// Where nothing can be copied a crash loses all.
+	{"without copies", []string{"A a", "A b", "A crash", "A c", "A dies", "A d"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}, uncopied},
+	{"a branch whose parent dies under it", []string{"A a", "A threads", "A branch", "B b"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}, dyingOfABranch},
+	{"a branch that is not made", []string{"A a", "A branch refused"}, []string{"A1 - - A1"}, unwaking},
+	// What runs leaves its interpreter's last state as it was before, and nothing for the next to follow.
+	{"delete of what runs", []string{"A a", "A hangs", "A delete"}, []string{"A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 A1", "A ended A1"}, nil},
+	{"restart of what runs", []string{"A a", "A hangs", "A restart", "A b"}, []string{"A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 -", "A3 - - A3"}, nil},
+
 	{"delete", []string{"A a", "A b", "A delete"}, []string{"A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, nil},
 	{"delete of a fresh branch", []string{"A a", "A branch", "B delete"}, []string{"A1 - - A1", "B stands A1, of A at A1", "B ended A1, of A at A1"}, nil},
 }
@@ -218,14 +246,9 @@ var lineages = []lineageCase{
 func TestLineage(t *testing.T) {
 	for _, c := range lineages {
 		t.Run(c.name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := newStage(t, c.after)
-				for _, step := range c.steps {
-					s.play(step)
-				}
-				if diff := cmp.Diff(append([]string{"A stands -"}, c.want...), s.diary.told()); diff != "" {
-					t.Error(diff)
-				}
+			onStage(t, c.after, func(t *testing.T, s *stage) {
+				s.plays(c.steps...)
+				same(t, append([]string{"A stands -"}, c.want...), s.diary.told())
 			})
 		})
 	}
@@ -245,131 +268,19 @@ func newStage(t *testing.T, change func(*Options)) *stage {
 	return &stage{t, m, f, d}
 }
 
-// TestLineageWithoutCopies: where nothing can be copied a crash loses all.
-func TestLineageWithoutCopies(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.starter.forks = false
-		for _, step := range []string{"A a", "A b", "A crash", "A c", "A dies", "A d"} {
-			s.play(step)
-		}
-		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A3 A2 A2 -", "A4 - A3 A4", "A stands -", "A5 - - A5"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
-// TestTheOriginOfABranchWhoseParentDiesUnderIt is the state that came back.
-func TestTheOriginOfABranchWhoseParentDiesUnderIt(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		for _, step := range []string{"A a", "A threads"} {
-			s.play(step)
-		}
-		list(t, s.manager)
-		died := false
-		s.starter.forking = func(_ context.Context, w *fakeWorker, purpose Purpose) error {
-			if purpose == ToBranch && !died {
-				died = true
-				w.die("killed by SIGKILL")
-				return w.crash
-			}
-			return nil
-		}
-		s.play("A branch")
-		s.play("B b")
-		want := []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A stands A1", "B stands A1, of A at A1", "B3 A1 A1 B3"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
-func TestAnUndoThatFailsSaysWhichStateIsBack(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		for _, step := range []string{"A a", "A b", "A c"} {
-			s.play(step)
-		}
-		list(t, s.manager)
-		s.starter.waking = func(_ context.Context, u *fakeUnderstudy) error {
-			if len(u.memory) > 1 {
-				return errors.New("its pipes are gone")
-			}
-			return nil
-		}
-		s.play("A undo refused")
-		if told := s.diary.told(); told[len(told)-1] != "A stands A1" {
-			t.Error(told)
-		}
-	})
-}
-
-// TestABranchThatIsNotMadeIsNotTold of, nor is its end.
-func TestABranchThatIsNotMadeIsNotTold(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.play("A a")
-		list(t, s.manager)
-		s.starter.waking = func(context.Context, *fakeUnderstudy) error { return errors.New("its pipes are gone") }
-		if _, err := s.manager.Branch(t.Context(), me, ""); err == nil {
-			t.Fatal("it was made")
-		}
-		if diff := cmp.Diff([]string{"A stands -", "A1 - - A1"}, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
-	})
+func onStage(t *testing.T, change func(*Options), test func(*testing.T, *stage)) {
+	t.Helper()
+	bubble(t, func(t *testing.T) { test(t, newStage(t, change)) })
 }
 
 // TestTheEndOfAllIsTold by Close, of sessions of nobody too.
 func TestTheEndOfAllIsTold(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		r, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "a"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, errOf(s.manager.Run(t.Context(), Anonymous, RunRequest{Code: "b", InterpreterID: r.InterpreterID})))
 		s.manager.Close(t.Context())
-		if diff := cmp.Diff([]string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
-// TestAnExecutionThatEndsWithItsInterpreterLeavesItsLastState as it was before.
-func TestAnExecutionThatEndsWithItsInterpreterLeavesItsLastState(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.play("A a")
-		if _, err := s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1}); err != nil {
-			t.Fatal(err)
-		}
-		s.play("A delete")
-		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 A1", "A ended A1"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
-	})
-}
-
-// TestARestartThatStopsWhatRuns leaves nothing behind for the next to follow.
-func TestARestartThatStopsWhatRuns(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
-		s.play("A a")
-		if _, err := s.manager.Run(t.Context(), me, RunRequest{Code: "hang", Wait: -1}); err != nil {
-			t.Fatal(err)
-		}
-		s.play("A restart")
-		s.play("A b")
-		want := []string{"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 -", "A3 - - A3"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, []string{"A stands -", "A1 - - A1", "A2 A1 A1 A2", "A ended A2"}, s.diary.told())
 	})
 }
 
@@ -416,10 +327,8 @@ func TestTheWallExplainsItself(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			m := newTestManager(t, raising(test.wall), nil)
 			r := run(t, m, test.code)
-			notes := strings.Join(r.Notes, "\n")
-			if test.want == "" && strings.Contains(notes, "sandbox") || !strings.Contains(notes, test.want) {
-				t.Errorf("notes %q, want %q", r.Notes, test.want)
-			}
+			notes := notes(r)
+			expect(t, (test.want != "" || !strings.Contains(notes, "sandbox")) && strings.Contains(notes, test.want), "notes %q, want %q", r.Notes, test.want)
 		})
 	}
 }
@@ -429,9 +338,7 @@ func TestListingTellsOfTheWall(t *testing.T) {
 	m := newTestManager(t, raising(wall), nil)
 	run(t, m, `ValueError|[]|ValueError`)
 	all, err := m.List(t.Context(), me)
-	if err != nil || len(all) != 1 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "strict" {
-		t.Errorf("%+v %v", all, err)
-	}
+	expect(t, err == nil && len(all) == 1 && all[0].Sandbox != nil && all[0].Sandbox.Mode == "strict", "%+v %v", all, err)
 }
 
 // TestInitCodeThatFailsIsTold by the first result of each worker that it failed in, and
@@ -445,7 +352,6 @@ func TestInitCodeThatFailsIsTold(t *testing.T) {
 		return w, err
 	}
 	m := newTestManager(t, starter, func(o *Options) { o.History = 1 })
-	defer m.Close(t.Context())
 	told := func(r RunRequest) bool {
 		return slices.ContainsFunc(mustRun(t, m, r).Notes, func(note string) bool { return strings.HasSuffix(note, "is missing: NameError: np") })
 	}
@@ -460,17 +366,12 @@ func TestInitCodeThatFailsIsTold(t *testing.T) {
 		{"x", false, false},
 		{"x", true, true},
 	} {
-		if got := told(RunRequest{Code: step.code, Reset: step.reset}); got != step.want {
-			t.Errorf("%+v: told: %v", step, got)
-		}
+		got := told(RunRequest{Code: step.code, Reset: step.reset})
+		expect(t, got == step.want, "%+v: told: %v", step, got)
 	}
-	if _, err := m.Branch(t.Context(), me, ""); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(m.Branch(t.Context(), me, "")))
 	for _, l := range list(t, m) {
-		if !strings.Contains(l.InitError, "NameError") {
-			t.Errorf("%s: %q", l.ID, l.InitError)
-		}
+		expect(t, strings.Contains(l.InitError, "NameError"), "%s: %q", l.ID, l.InitError)
 	}
 }
 
@@ -482,16 +383,12 @@ func TestInitCodeThatNeverEnds(t *testing.T) {
 		run := starter.start
 		starter.start = func(spec Spec) (*fakeWorker, error) { <-end; return run(spec) }
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		defer close(end)
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})
-		wantCode(t, err, CodeBusy, "still starting", "in a few seconds")
-		if l := list(t, m)[0]; l.Status != "starting" || l.Idle != startPatience.Seconds() {
-			t.Errorf("%+v", l)
-		}
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})), CodeBusy, "still starting", "in a few seconds")
+		l := list(t, m)[0]
+		expect(t, l.Status == "starting" && l.Idle == startPatience.Seconds(), "%+v", l)
 		time.Sleep(time.Minute)
-		_, err = m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})
-		wantCode(t, err, CodeBusy, "still starting, for 1 minute", "--init-code")
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})), CodeBusy, "still starting, for 1 minute", "--init-code")
 	})
 }
 
@@ -503,8 +400,7 @@ func TestExceptionIn(t *testing.T) {
 		"KeyError": "KeyError",
 		"":         "",
 	} {
-		if got := exceptionIn(traceback); got != want {
-			t.Errorf("%q: %q", traceback, got)
-		}
+		got := exceptionIn(traceback)
+		expect(t, got == want, "%q: %q", traceback, got)
 	}
 }

@@ -342,14 +342,14 @@ func (m *Manager) Heartbeats() []Heartbeat {
 	}
 	m.mu.Unlock()
 	sortByAge(all)
-	pulses := make([]Heartbeat, len(all))
+	heartbeats := make([]Heartbeat, len(all))
 	for i, s := range all {
-		pulses[i] = s.pulse(min(mostTail, mostTails/len(all)))
+		heartbeats[i] = s.heartbeat(min(mostTail, mostTails/len(all)))
 	}
-	return pulses
+	return heartbeats
 }
 
-func (s *Session) pulse(room int) Heartbeat {
+func (s *Session) heartbeat(room int) Heartbeat {
 	s.mu.Lock()
 	p := Heartbeat{InterpreterID: s.id, Client: s.client, Waiting: s.turn.queued(), Secrets: s.secrets}
 	e, w := s.current, s.worker

@@ -14,18 +14,22 @@ import (
 )
 
 // me is a client without authentication, whose ids are keys; other has authenticated,
-
 // and none of them opens anything to it.
-
 const me, other = Client("me"), Client("principal:other")
 
 func mustRun(t *testing.T, m *Manager, r RunRequest) *Result {
 	t.Helper()
-	result, err := m.Run(t.Context(), me, r)
-	if err != nil {
+	return runAs(t, m, me, r)
+}
+
+// runAndCancel runs what goes on until it is interrupted, and cancels the call after a second.
+func runAndCancel(t *testing.T, m *Manager, client Client) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(time.Second, cancel)
+	if _, err := m.Run(ctx, client, RunRequest{Code: "hang"}); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
-	return result
 }
 
 func wantCode(t *testing.T, err error, code Code, words ...string) {
@@ -42,22 +46,14 @@ func wantCode(t *testing.T, err error, code Code, words ...string) {
 
 func TestDefaultSessionIsTheClientsOwn(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	first, second := mustRun(t, m, RunRequest{Code: "a"}), mustRun(t, m, RunRequest{Code: "b"})
-	if first.InterpreterID != second.InterpreterID || second.Execution != 2 || second.Stdout != "b" {
-		t.Errorf("%+v then %+v", first, second)
-	}
+	expect(t, first.InterpreterID == second.InterpreterID && second.Execution == 2 && second.Stdout == "b", "%+v then %+v", first, second)
 	theirs, err := m.Run(t.Context(), other, RunRequest{Code: "c"})
-	if err != nil || theirs.InterpreterID == first.InterpreterID || theirs.Execution != 1 {
-		t.Errorf("%+v %v", theirs, err)
-	}
-	_, err = m.Run(t.Context(), other, RunRequest{Code: "c", InterpreterID: first.InterpreterID})
-	wantCode(t, err, CodeNotFound, first.InterpreterID, "not found")
+	expect(t, err == nil && theirs.InterpreterID != first.InterpreterID && theirs.Execution == 1, "%+v %v", theirs, err)
+	wantCode(t, errOf(m.Run(t.Context(), other, RunRequest{Code: "c", InterpreterID: first.InterpreterID})), CodeNotFound, first.InterpreterID, "not found")
 	wantCode(t, m.Delete(t.Context(), other, first.InterpreterID), CodeNotFound)
 	listings, err := m.List(t.Context(), me)
-	if err != nil || len(listings) != 1 || !listings[0].Default || listings[0].Executions != 2 {
-		t.Errorf("%+v %v", listings, err)
-	}
+	expect(t, err == nil && len(listings) == 1 && listings[0].Default && listings[0].Executions == 2, "%+v %v", listings, err)
 }
 
 func TestLongRunIsHandedBackAndWaitedFor(t *testing.T) {
@@ -69,15 +65,13 @@ func TestLongRunIsHandedBackAndWaitedFor(t *testing.T) {
 			sink.Figure(Figure{Path: "/f.png"})
 			return Outcome{OK: true, ExecTime: 100 * time.Second}, nil
 		}), nil)
-		defer m.Close(t.Context())
 		var seen []Progress
 		first := mustRun(t, m, RunRequest{Code: "x", Progress: func(p Progress) { seen = append(seen, p) }})
 		if first.Status != StatusRunning || first.Stdout != "start\n" || first.Success {
 			t.Fatalf("%+v", first)
 		}
-		if n := len(seen); n < 40 || seen[n-1].LastLine != "start" || seen[n-1].Limit != time.Hour {
-			t.Errorf("%d progress reports, last %+v", n, seen[n-1])
-		}
+		n := len(seen)
+		expect(t, n >= 40 && seen[n-1].LastLine == "start" && seen[n-1].Limit == time.Hour, "%d progress reports, last %+v", n, seen[n-1])
 		again, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
 		if err != nil || again.Status != StatusRunning || again.Stdout != "" {
 			t.Fatalf("%+v %v", again, err)
@@ -86,69 +80,29 @@ func TestLongRunIsHandedBackAndWaitedFor(t *testing.T) {
 		if err != nil || final.Status != StatusOK || final.Stdout != "end\n" || len(final.Figures) != 1 || final.ExecTime != 100 {
 			t.Fatalf("%+v %v", final, err)
 		}
-		_, err = m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
-		wantCode(t, err, CodeInvalid, "nothing is running")
-	})
-}
-
-func TestFinishedResultsWaitInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, workerThat(func(_ *fakeWorker, r Request, sink Sink) (Outcome, error) {
-			time.Sleep(time.Second)
-			sink.Output(Stdout, []byte(r.Code))
-			return Outcome{OK: true}, nil
-		}), nil)
-		defer m.Close(t.Context())
-		mustRun(t, m, RunRequest{Code: "a", Wait: -1})
-		time.Sleep(2 * time.Second)
-		if r := mustRun(t, m, RunRequest{Code: "b"}); r.Stdout != "b" {
-			t.Fatalf("%+v", r)
-		}
-		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
-		if err != nil || r.Execution != 1 || r.Stdout != "a" {
-			t.Fatalf("%+v %v", r, err)
-		}
+		wantCode(t, errOf(m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})), CodeInvalid, "nothing is running")
 	})
 }
 
 func TestTimeLimitInterruptsAndKeepsState(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := obeys()
-		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: 2 * time.Second})
-		if r.Status != StatusTimeout || r.ExcType != "TimeoutError" || r.Stdout != "working\nstopping\n" || r.StateRestored != nil || r.InterpreterRestarted {
-			t.Errorf("%+v", r)
-		}
-		if len(starter.started()) != 1 {
-			t.Errorf("%d workers", len(starter.started()))
-		}
+		expect(t, r.Status == StatusTimeout && r.ExcType == "TimeoutError" && r.Stdout == "working\nstopping\n" && r.StateRestored == nil && !r.InterpreterRestarted,
+			"%+v", r)
+		expect(t, len(starter.started()) == 1, "%d workers", len(starter.started()))
 	})
 }
 
 func TestTimeLimitKillsWhatIgnoresIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
-			sink.Output(Stdout, []byte("working\n"))
-			<-w.exited
-			return Outcome{}, w.crash
-		})
-		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
+	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		began := time.Now()
 		r := mustRun(t, m, RunRequest{Code: "x", Timeout: 2 * time.Second})
-		if took := time.Since(began); took != 7*time.Second {
-			t.Errorf("took %s", took)
-		}
-		if r.Status != StatusTimeout || r.ExcType != "TimeoutError" || r.Stdout != "working\n" || !r.InterpreterRestarted || r.StateRestored == nil || *r.StateRestored {
-			t.Errorf("%+v", r)
-		}
-		if !strings.Contains(strings.Join(r.Notes, "; "), "2 other processes ended") {
-			t.Errorf("notes: %q", r.Notes)
-		}
-		if workers := starter.started(); len(workers) != 2 || !workers[0].closed {
-			t.Errorf("%d workers", len(workers))
-		}
+		wantTook(t, began, 7*time.Second)
+		expect(t, r.Status == StatusTimeout && r.ExcType == "TimeoutError" && r.Stdout == "working\n" && r.InterpreterRestarted && r.StateRestored != nil && !*r.StateRestored,
+			"%+v", r)
+		expect(t, strings.Contains(strings.Join(r.Notes, "; "), "2 other processes ended"), "notes: %q", r.Notes)
+		workers := starter.started()
+		expect(t, len(workers) == 2 && workers[0].closed, "%d workers", len(workers))
 	})
 }
 
@@ -158,92 +112,65 @@ func TestAQuickEndIsNotATimeout(t *testing.T) {
 			<-w.stopped // the interrupt comes when the code has just ended
 			return Outcome{OK: true}, nil
 		}), nil)
-		defer m.Close(t.Context())
-		if r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second}); r.Status != StatusOK || !r.Success {
-			t.Errorf("%+v", r)
-		}
+		r := mustRun(t, m, RunRequest{Code: "x", Timeout: time.Second})
+		expect(t, r.Status == StatusOK && r.Success, "%+v", r)
 	})
 }
 
 func TestInterruptSaysWhatItStopped(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
-		if i, err := m.Interrupt(t.Context(), me, mustCreate(t, m).ID); err != nil || i.Stopped || i.Message != "nothing was running" {
-			t.Errorf("%+v %v", i, err)
-		}
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
+		i, err := m.Interrupt(t.Context(), me, mustCreate(t, m).ID)
+		expect(t, err == nil && !i.Stopped && i.Message == "nothing was running", "%+v %v", i, err)
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: 3 * time.Second})
-		i, err := m.Interrupt(t.Context(), me, running.InterpreterID)
+		i, err = m.Interrupt(t.Context(), me, running.InterpreterID)
 		if err != nil || !i.Stopped || !i.StateKept || i.Where.Line != 3 || !strings.Contains(i.Message, "stopped execution 1 after 3 seconds at line 3 of <cell 1>: while True: pass") {
 			t.Fatalf("%+v %v", i, err)
 		}
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
-		if err != nil || r.Status != StatusInterrupted || r.Stdout != "stopping\n" || r.ExcType != "KeyboardInterrupt" {
-			t.Errorf("%+v %v", r, err)
-		}
+		expect(t, err == nil && r.Status == StatusInterrupted && r.Stdout == "stopping\n" && r.ExcType == "KeyboardInterrupt", "%+v %v", r, err)
 	})
 }
 
 // A stop that is asked for before the worker has begun is not forgotten.
-
 func TestInterruptBeforeTheRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := obeys()
-		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, starter *fakeStarter) {
 		mustCreate(t, m)
 		made := starter.started()
 		made[len(made)-1].early = 3
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: 3 * time.Second, InterpreterID: made[len(made)-1].spec.InterpreterID})
 		i, err := m.Interrupt(t.Context(), me, running.InterpreterID)
-		if err != nil || !i.Stopped || !i.StateKept {
-			t.Errorf("%+v %v", i, err)
-		}
+		expect(t, err == nil && i.Stopped && i.StateKept, "%+v %v", i, err)
 	})
 }
 
 func mustCreate(t *testing.T, m *Manager) Listing {
 	t.Helper()
 	l, err := m.Create(t.Context(), me, CreateRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
 func TestCancellingTheCallInterrupts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
+		runAndCancel(t, m, me)
 		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 0})
-		if err != nil || r.Status != StatusInterrupted || !strings.Contains(r.ExcInfo.Msg, "call was cancelled") || r.Stdout != "working\nstopping\n" {
-			t.Errorf("%+v %v", r, err)
-		}
+		expect(t, err == nil && r.Status == StatusInterrupted && strings.Contains(r.ExcInfo.Msg, "call was cancelled") && r.Stdout == "working\nstopping\n",
+			"%+v %v", r, err)
 	})
 }
 
 func TestBusyRunsNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "y", Wait: 9 * time.Second})
-		wantCode(t, err, CodeBusy, "execution 1 has been running for 10 seconds", "did not run", "wait", "interrupt")
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "y", Wait: 9 * time.Second})), CodeBusy, "execution 1 has been running for 10 seconds", "did not run", "wait", "interrupt")
 		for range 2 { // fill the queue
 			go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: "y", Wait: time.Minute}) }()
 		}
 		synctest.Wait()
-		_, err = m.Run(t.Context(), me, RunRequest{Code: "y"})
-		wantCode(t, err, CodeBusy, "2 calls wait")
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "y"})), CodeBusy, "2 calls wait")
 		time.Sleep(2 * time.Minute)
-		if l, _ := m.List(t.Context(), me); l[0].Executions != 1 || l[0].Status != "busy" || l[0].Running != 1 {
-			t.Errorf("%+v", l)
-		}
+		l, _ := m.List(t.Context(), me)
+		expect(t, l[0].Executions == 1 && l[0].Status == "busy" && l[0].Running == 1, "%+v", l)
 	})
 }
 
@@ -255,88 +182,16 @@ func TestTurnsComeInOrder(t *testing.T) {
 			order <- r.Code
 			return Outcome{OK: true}, nil
 		}), nil)
-		defer m.Close(t.Context())
 		for _, code := range []string{"a", "b", "c"} {
 			go func() { _, _ = m.Run(t.Context(), me, RunRequest{Code: code}) }()
 			synctest.Wait()
 		}
 		for _, want := range []string{"a", "b", "c"} {
-			if got := <-order; got != want {
-				t.Errorf("%s ran in %s's turn", got, want)
-			}
+			got := <-order
+			expect(t, got == want, "%s ran in %s's turn", got, want)
 		}
 		synctest.Wait()
 	})
-}
-
-func crashes() *fakeStarter {
-	return workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
-		sink.Output(Stdout, []byte("before\n"))
-		if r.Code == "crash" {
-			w.die("killed by SIGSEGV at <cell 1>, line 1")
-			return Outcome{}, w.crash
-		}
-		return Outcome{OK: true}, nil
-	})
-}
-
-func TestCrashGivesAFreshInterpreterAndSaysSo(t *testing.T) {
-	starter := crashes()
-	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
-	r := mustRun(t, m, RunRequest{Code: "crash"})
-	if r.Status != StatusCrashed || r.Stdout != "before\n" || !r.InterpreterRestarted || !strings.Contains(r.RestartReason, "SIGSEGV") || r.StateRestored == nil || *r.StateRestored {
-		t.Errorf("%+v", r)
-	}
-	if r := mustRun(t, m, RunRequest{Code: "fine"}); r.Status != StatusOK || r.InterpreterRestarted || r.Execution != 2 {
-		t.Errorf("%+v", r)
-	}
-	if n := len(starter.started()); n != 2 {
-		t.Errorf("%d workers", n)
-	}
-}
-
-func TestRerunAfterCrashRunsOnceMore(t *testing.T) {
-	starter := crashes()
-	m := newTestManager(t, starter, func(o *Options) { o.RerunAfterCrash = true })
-	defer m.Close(t.Context())
-	r := mustRun(t, m, RunRequest{Code: "crash"})
-	if r.Status != StatusCrashed || r.Stdout != "before\nbefore\n" || !r.InterpreterRestarted {
-		t.Errorf("%+v", r)
-	}
-	if n := len(starter.started()); n != 3 {
-		t.Errorf("%d workers", n)
-	}
-}
-
-func TestDeathBetweenCallsIsTold(t *testing.T) {
-	starter := echoes()
-	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
-	mustRun(t, m, RunRequest{Code: "a"})
-	starter.started()[0].die("killed by SIGKILL")
-	r := mustRun(t, m, RunRequest{Code: "b"})
-	if r.Status != StatusOK || !r.InterpreterRestarted || !strings.Contains(r.RestartReason, "between two calls: killed by SIGKILL") || *r.StateRestored {
-		t.Errorf("%+v", r)
-	}
-}
-
-func TestStartFailureIsAnErrorAndTheNextCallTriesAgain(t *testing.T) {
-	broken := true
-	starter := &fakeStarter{start: func(Spec) (*fakeWorker, error) {
-		if broken {
-			return nil, errors.New("no python")
-		}
-		return &fakeWorker{run: func(*fakeWorker, Request, Sink) (Outcome, error) { return Outcome{OK: true}, nil }}, nil
-	}}
-	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
-	_, err := m.Run(t.Context(), me, RunRequest{Code: "x"})
-	wantCode(t, err, CodeStart, "no python")
-	broken = false
-	if r := mustRun(t, m, RunRequest{Code: "x"}); r.Execution != 1 {
-		t.Errorf("%+v", r)
-	}
 }
 
 func TestASlowStartIsNotWaitedForTooLong(t *testing.T) {
@@ -346,83 +201,30 @@ func TestASlowStartIsNotWaitedForTooLong(t *testing.T) {
 			return &fakeWorker{run: func(*fakeWorker, Request, Sink) (Outcome, error) { return Outcome{OK: true}, nil }}, nil
 		}}
 		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
 		began := time.Now()
-		_, err := m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})
-		wantCode(t, err, CodeBusy, "still starting", "did not run")
-		if took := time.Since(began); took != startPatience {
-			t.Errorf("took %s", took)
-		}
-		if r := mustRun(t, m, RunRequest{Code: "x"}); r.Execution != 1 || len(starter.started()) != 1 {
-			t.Errorf("%+v by %d workers", r, len(starter.started()))
-		}
-		if took := time.Since(began); took != 25*time.Second {
-			t.Errorf("took %s", took)
-		}
-	})
-}
-
-func TestResetAndRestartGiveFreshVariables(t *testing.T) {
-	starter := echoes()
-	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
-	first := mustRun(t, m, RunRequest{Code: "a"})
-	if r := mustRun(t, m, RunRequest{Code: "b", Reset: true}); r.Execution != 2 || r.InterpreterRestarted {
-		t.Errorf("a reset that was asked for is no accident: %+v", r)
-	}
-	if l, err := m.Restart(t.Context(), me, ""); err != nil || l.ID != first.InterpreterID {
-		t.Errorf("%+v %v", l, err)
-	}
-	workers := starter.started()
-	if len(workers) != 3 || !workers[0].closed || !workers[1].closed || workers[2].closed {
-		t.Errorf("%d workers", len(workers))
-	}
-}
-
-func TestRestartStopsWhatRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		starter := obeys()
-		m := newTestManager(t, starter, nil)
-		defer m.Close(t.Context())
-		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
-		if _, err := m.Restart(t.Context(), me, running.InterpreterID); err != nil {
-			t.Fatal(err)
-		}
-		r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: running.InterpreterID, Wait: 0})
-		if err != nil || r.Status != StatusInterrupted {
-			t.Errorf("%+v %v", r, err)
-		}
-		if n := len(starter.started()); n != 2 {
-			t.Errorf("%d workers", n)
-		}
+		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Wait: time.Second})), CodeBusy, "still starting", "did not run")
+		wantTook(t, began, startPatience)
+		r := mustRun(t, m, RunRequest{Code: "x"})
+		expect(t, r.Execution == 1 && len(starter.started()) == 1, "%+v by %d workers", r, len(starter.started()))
+		wantTook(t, began, 25*time.Second)
 	})
 }
 
 func TestDeleteEndsWorkerAndFiles(t *testing.T) {
 	starter := echoes()
 	m := newTestManager(t, starter, nil)
-	defer m.Close(t.Context())
 	l := mustCreate(t, m)
-	if err := os.WriteFile(filepath.Join(l.Workdir, "data"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(l.Workdir, "data"), nil, 0o600))
 	wantCode(t, m.Delete(t.Context(), me, ""), CodeInvalid, "interpreter_id is required for delete operation")
-	if err := m.Delete(t.Context(), me, l.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(l.Workdir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("workdir is still there: %v", err)
-	}
-	if !starter.started()[0].closed {
-		t.Error("worker lives")
-	}
+	remove(t, m, l.ID)
+	_, err := os.Stat(l.Workdir)
+	expect(t, errors.Is(err, os.ErrNotExist), "workdir is still there: %v", err)
+	expect(t, starter.started()[0].closed, "worker lives")
 	wantCode(t, m.Delete(t.Context(), me, l.ID), CodeNotFound)
 }
 
 func TestDeleteStopsWhatRuns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		l := mustCreate(t, m)
 		answers := make(chan *Result, 1)
 		go func() {
@@ -430,100 +232,61 @@ func TestDeleteStopsWhatRuns(t *testing.T) {
 			answers <- r
 		}()
 		synctest.Wait()
-		if err := m.Delete(t.Context(), me, l.ID); err != nil {
-			t.Fatal(err)
-		}
-		if r := <-answers; r == nil || r.Status != StatusInterrupted || r.Stdout != "working\n" {
-			t.Errorf("%+v", r)
-		}
+		remove(t, m, l.ID)
+		r := <-answers
+		expect(t, r != nil && r.Status == StatusInterrupted && r.Stdout == "working\n", "%+v", r)
 	})
 }
 
 func TestTheEndOfASessionWaitsForNoGrace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, workerThat(func(w *fakeWorker, _ Request, _ Sink) (Outcome, error) {
-			<-w.exited // ignores interrupts
-			return Outcome{}, w.crash
-		}), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := m.Run(ctx, me, RunRequest{Code: "x"}); !errors.Is(err, context.Canceled) {
-			t.Fatal(err)
-		}
+	manage(t, stubborn(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
+		runAndCancel(t, m, me)
 		began := time.Now()
 		m.Close(t.Context())
-		if took := time.Since(began); took != 0 {
-			t.Errorf("took %s", took)
-		}
+		wantTook(t, began, 0)
 	})
 }
 
 func TestLimits(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	for range 4 {
 		mustCreate(t, m)
 	}
-	_, err := m.Create(t.Context(), me, CreateRequest{})
-	wantCode(t, err, CodeLimit, "limit of 4", "--max-sessions", "delete")
-	_, err = m.Run(t.Context(), me, RunRequest{Code: "x", Timeout: 3 * time.Hour})
-	wantCode(t, err, CodeInvalid, "timeout", "7200")
+	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "limit of 4", "--max-sessions", "delete")
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", Timeout: 3 * time.Hour})), CodeInvalid, "timeout", "7200")
 }
 
 func TestEndOfAClientEndsItsSessionsOnly(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
-	defer m.Close(t.Context())
 	mine := mustRun(t, m, RunRequest{Code: "a"})
-	theirs, err := m.Run(t.Context(), other, RunRequest{Code: "b"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	theirs := runAs(t, m, other, RunRequest{Code: "b"})
 	m.EndClient(t.Context(), me)
-	_, err = m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: mine.InterpreterID})
-	wantCode(t, err, CodeNotFound)
-	if r, err := m.Run(t.Context(), other, RunRequest{Code: "b"}); err != nil || r.InterpreterID != theirs.InterpreterID {
-		t.Errorf("%+v %v", r, err)
-	}
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x", InterpreterID: mine.InterpreterID})), CodeNotFound)
+	r, err := m.Run(t.Context(), other, RunRequest{Code: "b"})
+	expect(t, err == nil && r.InterpreterID == theirs.InterpreterID, "%+v %v", r, err)
 }
 
 func TestIdleSessionsEndAndRunningOnesDoNot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), func(o *Options) { o.IdleTTL = time.Minute })
-		defer m.Close(t.Context())
+	manage(t, obeys(), func(o *Options) { o.IdleTTL = time.Minute }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		idle := mustCreate(t, m)
 		running := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second})
 		time.Sleep(10 * time.Minute)
 		listings, err := m.List(t.Context(), me)
-		if err != nil || len(listings) != 1 || listings[0].ID != running.InterpreterID || listings[0].ID == idle.ID {
-			t.Errorf("%+v %v", listings, err)
-		}
+		expect(t, err == nil && len(listings) == 1 && listings[0].ID == running.InterpreterID && listings[0].ID != idle.ID, "%+v %v", listings, err)
 	})
 }
-
-// TestRefusedCodeLeavesNoTrace: neither reset nor counter, nor a new interpreter.
-
-// TestCodeThatIsNoPython: the worker says so, and is told to run nothing of it.
-
-// TestWhatWasJudgedRuns: the worker gets what the Verifier judged, beside what was written.
-
-// TestUploadedModulesAreVerified: importing one would run it.
-
-// rules is a Verifier that answers what it is told to.
 
 func TestClosedManagerStartsNothing(t *testing.T) {
 	m := newTestManager(t, echoes(), nil)
 	m.Close(t.Context())
-	_, err := m.Run(t.Context(), me, RunRequest{Code: "x"})
-	wantCode(t, err, CodeClosed)
+	wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "x"})), CodeClosed)
 }
 
 // TestACommandEnds: with its exit code, and without a traceback when it was stopped.
 func TestACommandEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := workerThat(func(w *fakeWorker, r Request, _ Sink) (Outcome, error) {
-			if r.Kind != RunsCommand {
-				t.Errorf("kind %q", r.Kind)
-			}
+			expect(t, r.Kind == RunsCommand, "kind %q", r.Kind)
 			if r.Code == "sleep" {
 				<-w.stopped
 				return Outcome{Signalled: true, Exception: &Exception{Type: "KeyboardInterrupt", Traceback: "KeyboardInterrupt\n"}}, nil
@@ -532,7 +295,6 @@ func TestACommandEnds(t *testing.T) {
 			return Outcome{OK: code == 0, ExitCode: &code}, nil
 		})
 		m := newTestManager(t, f, func(*Options) {})
-		defer m.Close(t.Context())
 		for command, want := range map[string]Result{
 			"":      {Status: StatusOK, ExitCode: new(int)},
 			"x":     {Status: StatusError, ExitCode: func() *int { one := 1; return &one }()},
@@ -540,9 +302,8 @@ func TestACommandEnds(t *testing.T) {
 		} {
 			r := mustRun(t, m, RunRequest{Kind: RunsCommand, Code: command, Timeout: time.Second})
 			got := Result{Status: r.Status, ExitCode: r.ExitCode, ExcType: r.ExcType, Traceback: r.Traceback}
-			if diff := cmp.Diff(want, got); diff != "" || r.Success != (want.Status == StatusOK) || r.Kind != RunsCommand {
-				t.Errorf("%q: %s", command, diff)
-			}
+			diff := cmp.Diff(want, got)
+			expect(t, diff == "" && r.Success == (want.Status == StatusOK) && r.Kind == RunsCommand, "%q: %s", command, diff)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -42,9 +41,8 @@ func wantOwner(t *testing.T, dir string, uid int) {
 		if err != nil {
 			return err
 		}
-		if got, group := idsOf(info); got != uid || group != uid {
-			t.Errorf("%s belongs to %d:%d", path, got, group)
-		}
+		got, group := idsOf(info)
+		expect(t, got == uid && group == uid, "%s belongs to %d:%d", path, got, group)
 		return nil
 	})
 	if err != nil {
@@ -60,9 +58,7 @@ func idsOf(info fs.FileInfo) (uid, gid int) {
 func upload(t *testing.T, m *Manager, name, text string) *Upload {
 	t.Helper()
 	u, err := m.Upload(t.Context(), me, "", name, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return u
 }
 
@@ -72,9 +68,8 @@ func TestWhatTheServerWritesBelongsToTheSession(t *testing.T) {
 	run(t, m, "a")
 	upload(t, m, "top.csv", "1")
 	upload(t, m, "before/too.csv", "1")
-	if u := upload(t, m, "top.csv", "2"); !u.Replaced {
-		t.Errorf("%+v", u)
-	}
+	u := upload(t, m, "top.csv", "2")
+	expect(t, u.Replaced, "%+v", u)
 	parent := list(t, m)[0]
 	wantOwner(t, parent.Workdir, nobody)
 	program := filepath.Join(parent.Workdir, "program")
@@ -83,9 +78,7 @@ func TestWhatTheServerWritesBelongsToTheSession(t *testing.T) {
 		os.Lchown(filepath.Join(parent.Workdir, "abroad"), nobody, nobody),
 		os.WriteFile(program, []byte("x"), 0o755), os.Chown(program, nobody, nobody), os.Chmod(program, 0o755|fs.ModeSetuid),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	child := branch(t, m, "")
 	wantOwner(t, child.Workdir, nobody)
 	if info, err := os.Stat(filepath.Join(child.Workdir, "program")); err != nil || info.Mode()&fs.ModeSetuid == 0 {
@@ -114,25 +107,18 @@ func TestAHardLinkOpensNothingThatTheCodeMayNotRead(t *testing.T) {
 	if errors.Is(err, syscall.EXDEV) {
 		t.Skip("the two are on different file systems")
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = m.File(t.Context(), me, l.ID, "link", Range{}, 100)
-	wantCode(t, err, CodeInvalid, "permission denied")
-	if f, err := m.File(t.Context(), me, l.ID, "fine", Range{}, 100); err != nil || string(f.Data) != "open" {
-		t.Errorf("%+v %v", f, err)
-	}
+	must(t, err)
+	wantCode(t, errOf(m.File(t.Context(), me, l.ID, "link", Range{}, 100)), CodeInvalid, "permission denied")
+	f, err := m.File(t.Context(), me, l.ID, "fine", Range{}, 100)
+	expect(t, err == nil && string(f.Data) == "open", "%+v %v", f, err)
 	child, err := m.Branch(t.Context(), me, "")
-	if got := strings.Join(child.Notes, "\n"); err != nil || !strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: link") {
-		t.Errorf("%v, %s", err, got)
-	}
-	if err := os.Remove(filepath.Join(l.Workdir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	got := strings.Join(child.Notes, "\n")
+	expect(t, err == nil && strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: link"),
+		"%v, %s", err, got)
+	must(t, os.Remove(filepath.Join(l.Workdir, "link")))
 	upload(t, m, "fine", "mine") // it replaces the name, and does not write to the file
-	if text, err := os.ReadFile(open); string(text) != "open" {
-		t.Errorf("%q %v", text, err)
-	}
+	text, err := os.ReadFile(open)
+	expect(t, string(text) == "open", "%q %v", text, err)
 	branch(t, m, "")
 }
 
@@ -143,29 +129,22 @@ func TestAnUploadIntoADirectoryForAll(t *testing.T) {
 	m, _ := handing(t, func(o *Options) { o.Workdir = shared })
 	run(t, m, "a")
 	err := errors.Join(os.Chmod(shared, 0o777|fs.ModeSticky), os.Mkdir(filepath.Join(shared, "closed"), 0o755))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, shared, "theirs", "1")
 	mine := filepath.Join(shared, "mine")
 	upload(t, m, "mine", "1")
-	if err := os.Chmod(mine, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if u := upload(t, m, "mine", "2"); !u.Replaced {
-		t.Errorf("%+v", u)
-	}
+	must(t, os.Chmod(mine, 0o600))
+	u := upload(t, m, "mine", "2")
+	expect(t, u.Replaced, "%+v", u)
 	upload(t, m, "new/data.csv", "1")
 	wantOwner(t, mine, nobody)
 	wantOwner(t, filepath.Join(shared, "new"), nobody)
-	if f, err := m.File(t.Context(), me, "", "mine", Range{}, 100); err != nil || string(f.Data) != "2" {
-		t.Errorf("%+v %v", f, err)
-	}
+	f, err := m.File(t.Context(), me, "", "mine", Range{}, 100)
+	expect(t, err == nil && string(f.Data) == "2", "%+v %v", f, err)
 	for name, words := range map[string]string{
 		"theirs": "no upload of this interpreter wrote", "closed/x": "permission denied", "closed/y/z": "permission denied",
 	} {
-		_, err := m.Upload(t.Context(), me, "", name, []byte("x"))
-		wantCode(t, err, CodeInvalid, words)
+		wantCode(t, errOf(m.Upload(t.Context(), me, "", name, []byte("x"))), CodeInvalid, words)
 	}
 	wantEntries(t, filepath.Join(shared, "closed"))
 }
@@ -178,43 +157,29 @@ func TestASharedDirectoryOfAnotherUsersHoldsOthersFiles(t *testing.T) {
 	m, _ := handing(t, func(o *Options) { o.Workdir = shared })
 	run(t, m, "a")
 	err := errors.Join(os.Chown(shared, nobody, nobody), os.Mkdir(filepath.Join(shared, "readable"), 0o755), os.Mkdir(filepath.Join(shared, "closed"), 0o700))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, shared, "readable/operators", "1")
 	write(t, shared, "closed/operators", "1")
 	for _, name := range []string{"readable/operators", "closed/operators"} {
-		if err := os.Chmod(filepath.Join(shared, name), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(shared, name), 0o644))
 	}
-	_, err = m.Upload(t.Context(), me, "", "readable/operators", []byte("x"))
-	wantCode(t, err, CodeInvalid, "no upload of this interpreter wrote")
+	wantCode(t, errOf(m.Upload(t.Context(), me, "", "readable/operators", []byte("x"))), CodeInvalid, "no upload of this interpreter wrote")
 	for _, name := range []string{"readable/x", "readable/y/z"} {
-		_, err := m.Upload(t.Context(), me, "", name, []byte("x"))
-		wantCode(t, err, CodeInvalid, "permission denied")
+		wantCode(t, errOf(m.Upload(t.Context(), me, "", name, []byte("x"))), CodeInvalid, "permission denied")
 	}
-	_, err = m.Upload(t.Context(), me, "", "closed/operators", []byte("x"))
-	wantCode(t, err, CodeInvalid, "permission denied")
+	wantCode(t, errOf(m.Upload(t.Context(), me, "", "closed/operators", []byte("x"))), CodeInvalid, "permission denied")
 	l := list(t, m)[0]
-	_, err = m.Files(t.Context(), me, l.ID, "closed")
-	wantCode(t, err, CodeInvalid, "permission denied")
-	_, err = m.File(t.Context(), me, l.ID, "closed/operators", Range{}, 100)
-	wantCode(t, err, CodeInvalid, "permission denied")
-	_, err = m.Stat(t.Context(), me, l.ID, "closed/operators")
-	wantCode(t, err, CodeInvalid, "permission denied")
-	if f, err := m.File(t.Context(), me, l.ID, "readable/operators", Range{}, 100); err != nil || string(f.Data) != "1" {
-		t.Errorf("%+v %v", f, err)
-	}
-	if d, err := m.Files(t.Context(), me, l.ID, "readable"); err != nil || len(d.Entries) != 1 {
-		t.Errorf("%+v %v", d, err)
-	}
+	wantCode(t, errOf(m.Files(t.Context(), me, l.ID, "closed")), CodeInvalid, "permission denied")
+	wantCode(t, errOf(m.File(t.Context(), me, l.ID, "closed/operators", Range{}, 100)), CodeInvalid, "permission denied")
+	wantCode(t, errOf(m.Stat(t.Context(), me, l.ID, "closed/operators")), CodeInvalid, "permission denied")
+	f, err := m.File(t.Context(), me, l.ID, "readable/operators", Range{}, 100)
+	expect(t, err == nil && string(f.Data) == "1", "%+v %v", f, err)
+	d, err := m.Files(t.Context(), me, l.ID, "readable")
+	expect(t, err == nil && len(d.Entries) == 1, "%+v %v", d, err)
 	upload(t, m, "own/data.csv", "1")
 	wantOwner(t, filepath.Join(shared, "own"), nobody)
 	// The threads that gave up root's rights did it for themselves.
-	if err := os.WriteFile(filepath.Join(shared, "closed", "servers"), nil, 0o600); err != nil {
-		t.Error(err)
-	}
+	must(t, os.WriteFile(filepath.Join(shared, "closed", "servers"), nil, 0o600))
 }
 
 func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
@@ -226,18 +191,15 @@ func TestAKeptWorkingDirectoryIsTakenBack(t *testing.T) {
 	}
 	remove(t, m, l.ID)
 	info, err := os.Stat(l.Workdir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if uid, gid := idsOf(info); uid != 0 || gid != 0 || info.Mode().Perm() != 0o700 {
-		t.Errorf("%d:%d %v", uid, gid, info.Mode())
-	}
+	must(t, err)
+	uid, gid := idsOf(info)
+	expect(t, uid == 0 && gid == 0 && info.Mode().Perm() == 0o700, "%d:%d %v", uid, gid, info.Mode())
 }
 
 // TestAClaimedPathOpensNothingOutside is about figures and artifacts: code can have the
 // worker say any path.
 func TestAClaimedPathOpensNothingOutside(t *testing.T) {
-	told := make(chan Entry, 1)
+	var entries recorder
 	secret := filepath.Join(t.TempDir(), "secret")
 	write(t, filepath.Dir(secret), "secret", "x")
 	c := &confining{fakeStarter: workerThat(func(w *fakeWorker, _ Request, sink Sink) (Outcome, error) {
@@ -248,14 +210,11 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 		sink.Figure(Figure{Path: filepath.Join(w.spec.PrivateDir, "a.png")})
 		return Outcome{OK: true}, nil
 	})}
-	m := newTestManager(t, c, func(o *Options) { o.Recorder = only{told} })
-	t.Cleanup(func() { m.Close(context.Background()) })
+	m := newTestManager(t, c, func(o *Options) { o.Recorder = &entries })
 	run(t, m, "x")
-	entry := <-told
+	entry := entries[0]
 	file, err := entry.Open(entry.Result.Figures[0].Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = file.Close()
 	private := list(t, m)[0].Workdir + ".files"
 	for path, want := range map[string]string{
@@ -263,18 +222,7 @@ func TestAClaimedPathOpensNothingOutside(t *testing.T) {
 		filepath.Join(private, "link.png"): "out of the working directory", private + "/abroad" + secret: "out of the working directory",
 		filepath.Join(private, "pipe.png"): "no regular file", private: "is a directory", "": "not in the interpreter's private directory",
 	} {
-		if file, err := entry.Open(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v %v", path, file, err)
-		}
+		file, err := entry.Open(path)
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%s: %v %v", path, file, err)
 	}
-}
-
-// only is a Recorder that keeps what is recorded.
-type only struct{ told chan Entry }
-
-func (only) Begin(context.Context, Entry) error              { return nil }
-func (only) SaveSession(context.Context, SessionState) error { return nil }
-func (o only) Record(_ context.Context, e Entry) (*TrialReport, error) {
-	o.told <- e
-	return nil, nil
 }

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,14 +11,9 @@ import (
 )
 
 // anonymously runs code for a caller that can't be told from others.
-
 func anonymously(t *testing.T, m *Manager, id, code string) *Result {
 	t.Helper()
-	r, err := m.Run(t.Context(), Anonymous, RunRequest{Code: code, InterpreterID: id})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return runAs(t, m, Anonymous, RunRequest{Code: code, InterpreterID: id})
 }
 
 func TestAnonymousCallersOwnNothing(t *testing.T) {
@@ -28,32 +22,19 @@ func TestAnonymousCallersOwnNothing(t *testing.T) {
 	if first.InterpreterID == second.InterpreterID || second.Stdout != "b" {
 		t.Fatalf("%+v, %+v", first, second)
 	}
-	if r := anonymously(t, m, first.InterpreterID, "c"); r.Stdout != "a c" {
-		t.Errorf("%+v", r)
-	}
-	if all, err := m.List(t.Context(), Anonymous); err != nil || len(all) != 0 {
-		t.Errorf("%+v, %v", all, err)
-	}
-	if l, err := m.Show(t.Context(), Anonymous, first.InterpreterID); err != nil || l.Executions != 2 || l.Default {
-		t.Errorf("%+v, %v", l, err)
-	}
-	if text := m.Farewell(Anonymous); text != "" {
-		t.Error(text)
-	}
+	wantOut(t, anonymously(t, m, first.InterpreterID, "c"), "a c")
+	all, err := m.List(t.Context(), Anonymous)
+	expect(t, err == nil && len(all) == 0, "%+v, %v", all, err)
+	l, err := m.Show(t.Context(), Anonymous, first.InterpreterID)
+	expect(t, err == nil && l.Executions == 2 && !l.Default, "%+v, %v", l, err)
+	same(t, "", m.Farewell(Anonymous))
 	child, err := m.Branch(t.Context(), Anonymous, first.InterpreterID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := anonymously(t, m, child.ID, "d"); r.Stdout != "a c d" {
-		t.Errorf("%+v", r)
-	}
-	if err := m.Delete(t.Context(), Anonymous, first.InterpreterID); err != nil {
-		t.Error(err)
-	}
+	must(t, err)
+	wantOut(t, anonymously(t, m, child.ID, "d"), "a c d")
+	must(t, m.Delete(t.Context(), Anonymous, first.InterpreterID))
 }
 
 // everyOperation does with a session all that can be done with one.
-
 func everyOperation(ctx context.Context, m *Manager, client Client, id string) map[string]error {
 	failed := map[string]error{}
 	_, failed["run"] = m.Run(ctx, client, RunRequest{Code: "x", InterpreterID: id})
@@ -70,15 +51,12 @@ func everyOperation(ctx context.Context, m *Manager, client Client, id string) m
 }
 
 // TestOthersAreNotFound: another's session can't be told from none at all.
-
 func TestOthersAreNotFound(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	mine := mustCreate(t, m).ID
 	unknown := newID("")
 	theirs, err := m.Create(t.Context(), other, CreateRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for client, id := range map[Client]string{other: mine, me: theirs.ID, Anonymous: theirs.ID} {
 		foreign, none := everyOperation(t.Context(), m, client, id), everyOperation(t.Context(), m, client, unknown)
 		for operation, err := range foreign {
@@ -107,12 +85,9 @@ func TestAnonymousCallersMustNameTheirs(t *testing.T) {
 }
 
 // TestAnonymousFlood: sessions that nobody comes back to make room for others, and
-
 // those that somebody has come back to never do.
-
 func TestAnonymousFlood(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions = 8 })
+	survive(t, remembers(), func(o *Options) { o.MaxSessions = 8 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		used := anonymously(t, m, "", "a").InterpreterID
 		anonymously(t, m, used, "b")
 		for range 70 {
@@ -127,65 +102,45 @@ func TestAnonymousFlood(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		for id, want := range map[string]string{used: "a b c", latest: "latest c"} {
-			if r := anonymously(t, m, id, "c"); r.Stdout != want {
-				t.Errorf("%+v", r)
-			}
+			wantOut(t, anonymously(t, m, id, "c"), want)
 		}
 		mustCreate(t, m) // a known client may end what nobody has come back for, too
 		for range 3 {    // in use, all of them
 			id := anonymously(t, m, "", "x").InterpreterID
 			anonymously(t, m, id, "y")
 		}
-		_, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "x"})
-		wantCode(t, err, CodeLimit, "limit of 6 interpreters", "without authentication", "interpreter_id")
-		_, err = m.Create(t.Context(), me, CreateRequest{})
-		wantCode(t, err, CodeLimit, "--max-sessions")
+		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x"})), CodeLimit, "limit of 6 interpreters", "without authentication", "interpreter_id")
+		wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeLimit, "--max-sessions")
 	})
 }
 
 func TestNobodysSessionsEnd(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.AbandonedTTL, o.MaxSessions = time.Hour, 8 })
+	survive(t, remembers(), func(o *Options) { o.AbandonedTTL, o.MaxSessions = time.Hour, 8 }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		once := anonymously(t, m, "", "a").InterpreterID
 		twice := anonymously(t, m, "", "a").InterpreterID
 		running := anonymously(t, m, "", "a").InterpreterID
 		anonymously(t, m, twice, "b")
-		if _, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "hang", InterpreterID: running, Timeout: 2 * time.Hour, Wait: time.Second}); err != nil {
-			t.Fatal(err)
-		}
+		runAs(t, m, Anonymous, RunRequest{Code: "hang", InterpreterID: running, Timeout: 2 * time.Hour, Wait: time.Second})
 		mine := mustCreate(t, m).ID
 		time.Sleep(unclaimedTTL + 2*time.Minute)
-		_, err := m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: once})
-		wantCode(t, err, CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
+		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: once})), CodeNotFound, "was ended after being idle for 10 minutes", "no call had named it")
 		time.Sleep(time.Hour - unclaimedTTL)
-		_, err = m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})
-		wantCode(t, err, CodeNotFound, "was ended after being idle for 1 hour")
-		if l, err := m.Show(t.Context(), Anonymous, running); err != nil || l.Status != "busy" {
-			t.Errorf("%+v, %v", l, err)
-		}
-		if r := runIn(t, m, mine, "a"); r.Status != StatusOK {
-			t.Errorf("%+v", r)
-		}
+		wantCode(t, errOf(m.Run(t.Context(), Anonymous, RunRequest{Code: "x", InterpreterID: twice})), CodeNotFound, "was ended after being idle for 1 hour")
+		l, err := m.Show(t.Context(), Anonymous, running)
+		expect(t, err == nil && l.Status == "busy", "%+v, %v", l, err)
+		r := runIn(t, m, mine, "a")
+		expect(t, r.Status == StatusOK, "%+v", r)
 	})
 }
 
 // TestACallThatFailsLeavesNoSession that nobody knows of.
-
 func TestACallThatFailsLeavesNoSession(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
-		if _, err := m.Run(ctx, Anonymous, RunRequest{Code: "hang"}); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
-		_, err := m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)
-		wantCode(t, err, CodeInvalid)
+	survive(t, remembers(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
+		runAndCancel(t, m, Anonymous)
+		wantCode(t, errOf(m.Upload(t.Context(), Anonymous, "", "a/"+strings.Repeat("x", 3000), nil)), CodeInvalid)
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		if n := len(m.sessions); n != 0 {
-			t.Errorf("%d sessions are left", n)
-		}
+		same(t, 0, len(m.sessions))
 	})
 }
 
@@ -196,28 +151,22 @@ func TestAHandleIsAKey(t *testing.T) {
 	id := run(t, m, "a").InterpreterID
 	for _, client := range []Client{"session:another", "process:7.1 x", Anonymous} {
 		r, err := m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})
-		if err != nil || r.InterpreterID != id {
-			t.Errorf("%q: %+v, %v", client, r, err)
-		}
-		if all, _ := m.List(t.Context(), client); len(all) != 0 {
-			t.Errorf("%q: a visitor lists it: %+v", client, all)
-		}
-		if r, err = m.Run(t.Context(), client, RunRequest{Code: "own"}); err != nil || r.InterpreterID == id {
-			t.Errorf("%q: a visitor's default: %+v, %v", client, r, err)
-		}
+		expect(t, err == nil && r.InterpreterID == id, "%q: %+v, %v", client, r, err)
+		all, _ := m.List(t.Context(), client)
+		expect(t, len(all) == 0, "%q: a visitor lists it: %+v", client, all)
+		r, err = m.Run(t.Context(), client, RunRequest{Code: "own"})
+		expect(t, err == nil && r.InterpreterID != id, "%q: a visitor's default: %+v, %v", client, r, err)
 	}
-	if r := run(t, m, "c"); r.InterpreterID != id || r.Stdout != "a b b b c" {
-		t.Errorf("%+v", r)
-	}
+	r := run(t, m, "c")
+	expect(t, r.InterpreterID == id && r.Stdout == "a b b b c", "%+v", r)
 	for _, client := range []Client{"principal:ann", "stdio"} {
-		_, err := m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})
-		wantCode(t, err, CodeNotFound)
+		wantCode(t, errOf(m.Run(t.Context(), client, RunRequest{Code: "b", InterpreterID: id})), CodeNotFound)
 	}
 }
 
 // TestConversations have a default each, of a client that owns them all.
-
 func TestConversations(t *testing.T) {
+	t.Parallel()
 	type chatKey struct{}
 	m := surviving(t, remembers(), func(o *Options) {
 		o.MaxSessions = 4
@@ -225,39 +174,31 @@ func TestConversations(t *testing.T) {
 	})
 	in := func(chat, code string) *Result {
 		r, err := m.Run(context.WithValue(t.Context(), chatKey{}, chat), other, RunRequest{Code: code})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return r
 	}
 	first, second := in("one", "a"), in("two", "b")
-	if again := in("one", "c"); again.InterpreterID != first.InterpreterID || again.Stdout != "a c" || second.Stdout != "b" {
-		t.Errorf("%+v, %+v, %+v", first, second, again)
-	}
+	again := in("one", "c")
+	expect(t, again.InterpreterID == first.InterpreterID && again.Stdout == "a c" && second.Stdout == "b", "%+v, %+v, %+v", first, second, again)
 	in("two", "d")
-	if plain := in("", "e"); plain.Stdout != "e" {
-		t.Errorf("%+v", plain)
-	}
-	if all, _ := m.List(t.Context(), other); len(all) != 3 {
-		t.Errorf("%+v", all)
-	}
+	plain := in("", "e")
+	expect(t, plain.Stdout == "e", "%+v", plain)
+	all, _ := m.List(t.Context(), other)
+	expect(t, len(all) == 3, "%+v", all)
 	for i := range 70 { // each comes twice, and none meets the limit
 		in(fmt.Sprint("more ", i), "x")
 		in(fmt.Sprint("more ", i), "y")
 	}
-	if r := in("one", "z"); r.Stdout != "z" || !strings.Contains(strings.Join(r.Notes, "\n"), "to make room for another conversation") {
-		t.Errorf("%+v", r)
-	}
-	if r := in("", "f"); r.Stdout != "e f" {
-		t.Errorf("what belongs to no conversation gave way: %+v", r)
-	}
+	r := in("one", "z")
+	expect(t, r.Stdout == "z" && strings.Contains(notes(r), "to make room for another conversation"), "%+v", r)
+	r = in("", "f")
+	wantOut(t, r, "e f")
 }
 
 // TestSeventyCalls that each come as a new client never meet the limit, whoever they
-
 // are, and take nothing from who came back.
-
 func TestSeventyCalls(t *testing.T) {
+	t.Parallel()
 	for name, client := range map[string]func(i int) Client{
 		"anonymous":    func(int) Client { return Anonymous },
 		"MCP sessions": func(i int) Client { return Client(fmt.Sprint("session:", i)) },
@@ -280,17 +221,14 @@ func TestSeventyCalls(t *testing.T) {
 					t.Fatalf("call %d: %+v, %v", i, r, err)
 				}
 			}
-			if r := run(t, m, "c"); r.InterpreterID != mine || r.Stdout != "a b c" {
-				t.Errorf("%+v", r)
-			}
+			r := run(t, m, "c")
+			expect(t, r.InterpreterID == mine && r.Stdout == "a b c", "%+v", r)
 		})
 	}
 }
 
 // TestAFloodEvictsItsOwn: who has just made its first call keeps its interpreter,
-
 // whatever another program does in how many names.
-
 func TestAFloodEvictsItsOwn(t *testing.T) {
 	type placeKey struct{}
 	bubble(t, func(t *testing.T) {
@@ -303,9 +241,8 @@ func TestAFloodEvictsItsOwn(t *testing.T) {
 		}
 		must := func(place string, client Client, code, want string) {
 			t.Helper()
-			if r, err := from(place, client, code); err != nil || r.Stdout != want {
-				t.Errorf("%s: %+v, %v", client, r, err)
-			}
+			r, err := from(place, client, code)
+			expect(t, err == nil && r.Stdout == want, "%s: %+v, %v", client, r, err)
 		}
 		must("address:192.0.2.1", "session:victim", "a", "a")
 		for i := range 10 {
@@ -314,8 +251,7 @@ func TestAFloodEvictsItsOwn(t *testing.T) {
 		}
 		must("address:192.0.2.1", "session:victim", "b", "a b")
 
-		_, err := from("process:7.1", "process:7.1 x", "y") // the others are connected, and may call again
-		wantCode(t, err, CodeLimit, "by other clients", "later")
+		wantCode(t, errOf(from("process:7.1", "process:7.1 x", "y")), CodeLimit, "by other clients", "later")
 		time.Sleep(restTime)
 		must("process:7.1", "process:7.1 x", "y", "y")
 		must("address:192.0.2.1", "session:victim", "c", "a b c")
@@ -332,44 +268,29 @@ func TestAProgramIsOneClient(t *testing.T) {
 		})
 		first, second := Client("process:7.1 a"), Client("session:b")
 		for _, client := range []Client{first, second} {
-			if _, err := m.Run(t.Context(), client, RunRequest{Code: "x"}); err != nil {
-				t.Fatal(err)
-			}
+			runAs(t, m, client, RunRequest{Code: "x"})
 			time.Sleep(time.Millisecond)
 		}
-		_, err := m.Create(t.Context(), "process:7.1 c", CreateRequest{})
-		wantCode(t, err, CodeLimit, "your program has 2 interpreters already, by all its names", "--max-sessions-per-client", "delete")
-		if r, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "z"}); err != nil || r.Stdout != "z" {
-			t.Errorf("%+v, %v", r, err)
-		}
-		if r, err := m.Run(t.Context(), second, RunRequest{Code: "y"}); err != nil || r.Stdout != "x y" {
-			t.Errorf("%+v, %v", r, err)
-		}
-		if _, err := m.Run(t.Context(), "process:7.1 c", RunRequest{Code: "y"}); err != nil {
-			t.Error(err)
-		}
-		_, err = m.Run(t.Context(), first, RunRequest{Code: "y"}) // all are in use
-		wantCode(t, err, CodeLimit, "your program has 2 interpreters already, by all its names")
-		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
-			t.Error(err)
-		}
+		wantCode(t, errOf(m.Create(t.Context(), "process:7.1 c", CreateRequest{})), CodeLimit, "your program has 2 interpreters already, by all its names", "--max-sessions-per-client", "delete")
+		wantOut(t, runAs(t, m, "process:7.1 c", RunRequest{Code: "z"}), "z")
+		wantOut(t, runAs(t, m, second, RunRequest{Code: "y"}), "x y")
+		runAs(t, m, "process:7.1 c", RunRequest{Code: "y"})
+		wantCode(t, errOf(m.Run(t.Context(), first, RunRequest{Code: "y"})), CodeLimit, "your program has 2 interpreters already, by all its names")
+		must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
 	})
 }
 
 // TestAProcessComesBack if it was taken for ended, and an MCP session does not.
-
 func TestAProcessComesBack(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	for client, comesBack := range map[Client]bool{"process:7.1 x": true, "session:x": false} {
 		m.Leave(t.Context(), client, false)
-		if _, err := m.Run(t.Context(), client, RunRequest{Code: "a"}); (err == nil) != comesBack {
-			t.Errorf("%s: %v", client, err)
-		}
+		_, err := m.Run(t.Context(), client, RunRequest{Code: "a"})
+		expect(t, (err == nil) == comesBack, "%s: %v", client, err)
 	}
 }
 
 // TestNoDefaultInterpreter: each call of such a client must name one, and is told how.
-
 func TestNoDefaultInterpreter(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.NeedsHandle = func(c Client) bool { return c != other } })
 	for _, client := range []Client{me, Anonymous, "stdio"} {
@@ -379,54 +300,38 @@ func TestNoDefaultInterpreter(t *testing.T) {
 			}
 		}
 	}
-	if r := runIn(t, m, mustCreate(t, m).ID, "a"); r.Stdout != "a" {
-		t.Errorf("%+v", r)
-	}
-	if _, err := m.Run(t.Context(), other, RunRequest{Code: "a"}); err != nil {
-		t.Error(err)
-	}
+	wantOut(t, runIn(t, m, mustCreate(t, m).ID, "a"), "a")
+	runAs(t, m, other, RunRequest{Code: "a"})
 }
 
-// lost is a connection's end as a transport reports it.
-
-// TestALostConnectionIsNoCancellation, unless the operator wants that.
-
 // TestAFullClientMayUseNobodysSession but gets no more than it may have.
-
 func TestAFullClientMayUseNobodysSession(t *testing.T) {
 	m := surviving(t, remembers(), func(o *Options) { o.MaxPerClient = 1 })
 	mine := mustCreate(t, m).ID
 	id := anonymously(t, m, "", "a").InterpreterID
-	if r := runIn(t, m, id, "b"); r.Stdout != "a b" {
-		t.Errorf("%+v", r)
-	}
-	if got := ids(list(t, m)); !slices.Equal(got, []string{mine}) {
-		t.Error(got)
-	}
+	wantOut(t, runIn(t, m, id, "b"), "a b")
+	got := ids(list(t, m))
+	expect(t, slices.Equal(got, []string{mine}), "%+v", got)
 }
 
 // TestManyClientsNeverMix: each of two hundred, of three kinds, keeps a state of
-
 // its own while some leave, come back and cancel.
-
 func TestManyClientsNeverMix(t *testing.T) {
+	t.Parallel()
 	const clients, rounds = 200, 8
 	m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.History = 3*clients, 0 })
 	var all sync.WaitGroup
 	for i := range clients {
 		all.Go(func() {
-			if err := live(t.Context(), m, i, rounds); err != nil {
-				t.Errorf("client %d: %v", i, err)
-			}
+			err := live(t.Context(), m, i, rounds)
+			expect(t, err == nil, "client %d: %v", i, err)
 		})
 	}
 	all.Wait()
 }
 
 // TestLookingTakesNothing: who only looks at nobody's session does not get it,
-
 // so that one who has left can't keep it from others.
-
 func TestLookingTakesNothing(t *testing.T) {
 	m := surviving(t, remembers(), nil)
 	id := run(t, m, "a").InterpreterID
@@ -441,28 +346,18 @@ func TestLookingTakesNothing(t *testing.T) {
 		"files":       func() error { _, err := m.Files(ctx, me, id, ""); return err },
 		"stat":        func() error { _, err := m.Stat(ctx, me, id, "."); return err },
 	} {
-		if err := look(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := look()
+		expect(t, err == nil, "%s: %v", name, err)
 	}
-	if r, err := m.Run(ctx, other, RunRequest{Code: "b", InterpreterID: id}); err != nil || r.Stdout != "a b" {
-		t.Errorf("%+v, %v", r, err)
-	}
-	_, err := m.Interpreter(me, id)
-	wantCode(t, err, CodeNotFound)
+	r, err := m.Run(ctx, other, RunRequest{Code: "b", InterpreterID: id})
+	expect(t, err == nil && r.Stdout == "a b", "%+v, %v", r, err)
+	wantCode(t, errOf(m.Interpreter(me, id)), CodeNotFound)
 }
 
-// TestCallsOfADepartedClientMakeNothing that nobody would ever reach or reap,
-
-// whether they were under way when it left or come late.
-
 // TestAbandonedSessionsMakeRoom: clients that connect once for each call lock
-
 // nobody out, and who comes back keeps what it has.
-
 func TestAbandonedSessionsMakeRoom(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := surviving(t, remembers(), func(o *Options) { o.MaxSessions, o.AbandonedTTL = 8, time.Hour })
+	survive(t, remembers(), func(o *Options) { o.MaxSessions, o.AbandonedTTL = 8, time.Hour }, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		visitor := func(i int) (id string, err error) {
 			client := Client(fmt.Sprint("visitor ", i))
 			r, err := m.Run(t.Context(), client, RunRequest{Code: "a"})
@@ -475,39 +370,27 @@ func TestAbandonedSessionsMakeRoom(t *testing.T) {
 		var all []string
 		for i := range 8 {
 			id, err := visitor(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			all = append(all, id)
 			time.Sleep(time.Millisecond)
 		}
-		if r := runIn(t, m, all[2], "b"); r.Stdout != "a b" {
-			t.Errorf("%+v", r)
-		}
+		wantOut(t, runIn(t, m, all[2], "b"), "a b")
 		for i := range 4 {
-			if _, err := visitor(10 + i); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(visitor(10+i)))
 			time.Sleep(time.Millisecond)
 		}
 		anonymously(t, m, "", "c") // may use that room, too
-		_, err := m.Show(t.Context(), me, all[3])
-		wantCode(t, err, CodeNotFound, "was ended to make room for another one, as its client had left")
-		if r := runIn(t, m, all[2], "d"); r.Stdout != "a b d" {
-			t.Errorf("%+v", r)
-		}
+		wantCode(t, errOf(m.Show(t.Context(), me, all[3])), CodeNotFound, "was ended to make room for another one, as its client had left")
+		wantOut(t, runIn(t, m, all[2], "d"), "a b d")
 		mustCreate(t, m)
 		mustCreate(t, m)
-		if n := len(m.owned[Anonymous]); n > m.mostOfNobody() {
-			t.Errorf("%d sessions belong to nobody", n)
-		}
+		n := len(m.owned[Anonymous])
+		expect(t, n <= m.mostOfNobody(), "%d sessions belong to nobody", n)
 	})
 }
 
 // live is the life of one client of three kinds: one with a name, one that is
-
 // anonymous, and one that loses its connection after each call.
-
 func live(ctx context.Context, m *Manager, i, rounds int) error {
 	kind, client, id := i%3, Client(fmt.Sprint("client ", i)), ""
 	if kind == 1 {
@@ -547,8 +430,6 @@ func TestWhoIsKeyed(t *testing.T) {
 		"stdio": false, "principal:anna": false, "principal:anna/conversation": false,
 		Anonymous: true, "session:0f3a": true, "process:17:python": true, "stdio2": true, "me": true,
 	} {
-		if client.Keyed() != keyed {
-			t.Errorf("client %q: Keyed() is %v", client, !keyed)
-		}
+		expect(t, client.Keyed() == keyed, "client %q: Keyed() is %v", client, !keyed)
 	}
 }

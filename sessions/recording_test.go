@@ -12,8 +12,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func trial(code string) RunRequest {
@@ -23,8 +21,7 @@ func trial(code string) RunRequest {
 // TestATrialIsAnnounced before it runs, and any other execution only if it takes a
 // while or is answered as running.
 func TestATrialIsAnnounced(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		mustRun(t, s.manager, RunRequest{Code: "a"})
 		mustRun(t, s.manager, trial("b"))
 		for _, wait := range []time.Duration{-1, time.Second} {
@@ -33,17 +30,13 @@ func TestATrialIsAnnounced(t *testing.T) {
 				r.Timeout = unrecordedFor + time.Millisecond
 			}
 			mustRun(t, s.manager, r)
-			if _, err := s.manager.Interrupt(t.Context(), me, ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(s.manager.Interrupt(t.Context(), me, "")))
 		}
 		want := []string{
 			"A stands -", "A1 - - A1", "A2 begins A1 A1", "A2 A1 A1 A2",
 			"A3 begins A2 A2", "A3 A2 A2 A2", "A4 begins A2 A3", "A4 A2 A3 A2",
 		}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, s.diary.told())
 	})
 }
 
@@ -55,52 +48,34 @@ func TestARefusedTrialLeavesNothingBehind(t *testing.T) {
 	s.diary.begin = func(context.Context, Entry) error {
 		return Errorf(CodeInvalid, "maximize is true here and was false in trial 1")
 	}
-	_, err := s.manager.Run(t.Context(), me, trial("b"))
-	wantCode(t, err, CodeInvalid, "maximize is true here")
+	wantCode(t, errOf(s.manager.Run(t.Context(), me, trial("b"))), CodeInvalid, "maximize is true here")
 	s.diary.begin = nil
 	session := s.manager.sessions[s.diary.id("A")]
-	if n := len(session.history.list()); n != 1 {
-		t.Errorf("%d executions are remembered", n)
-	}
-	if files, err := os.ReadDir(session.outputs); err == nil && len(files) > 0 {
-		t.Errorf("it left %v", files)
-	}
-	if r := mustRun(t, s.manager, trial("c")); r.Execution != 2 || r.Stdout != "a c" {
-		t.Errorf("%+v", r)
-	}
+	same(t, 1, len(session.history.list()))
+	files, err := os.ReadDir(session.outputs)
+	expect(t, err != nil || len(files) == 0, "it left %v", files)
+	wantRun(t, mustRun(t, s.manager, trial("c")), 2, "a c")
 }
 
 // TestARefusedTrialResetsNothing: what it would have dropped stays.
 func TestARefusedTrialResetsNothing(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		s.play("A a")
 		before := s.workerOf(s.diary.id("A"))
 		s.diary.begin = func(_ context.Context, e Entry) error {
-			if e.Parent != (StateRef{}) || e.Follows != (StateRef{}) {
-				t.Errorf("it goes on from %+v", e.Parent)
-			}
+			expect(t, e.Parent == (StateRef{}) && e.Follows == (StateRef{}), "it goes on from %+v", e.Parent)
 			return Errorf(CodeInvalid, "no")
 		}
 		r := trial("b")
 		r.Reset = true
-		_, err := s.manager.Run(t.Context(), me, r)
-		wantCode(t, err, CodeInvalid, "no")
-		if s.workerOf(s.diary.id("A")) != before {
-			t.Error("there is another worker")
-		}
+		wantCode(t, errOf(s.manager.Run(t.Context(), me, r)), CodeInvalid, "no")
+		expect(t, s.workerOf(s.diary.id("A")) == before, "there is another worker")
 		s.diary.begin = nil
-		if r := mustRun(t, s.manager, RunRequest{Code: "c"}); r.Execution != 2 || r.Stdout != "a c" {
-			t.Errorf("%+v", r)
-		}
+		wantRun(t, mustRun(t, s.manager, RunRequest{Code: "c"}), 2, "a c")
 		r.Code = "d"
-		if r := mustRun(t, s.manager, r); r.Execution != 3 || r.Stdout != "d" {
-			t.Errorf("%+v", r)
-		}
+		wantRun(t, mustRun(t, s.manager, r), 3, "d")
 		want := []string{"A stands -", "A1 - - A1", "A2 begins - -", "A2 A1 A1 A2", "A3 begins - -", "A stands A2", "A stands -", "A3 begins - -", "A3 - - A3"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, s.diary.told())
 	})
 }
 
@@ -119,28 +94,21 @@ func TestABuggyTrialIsFollowedThoughItIsUndone(t *testing.T) {
 		s.play("A undo")
 	}
 	mustRun(t, s.manager, trial("bug"))
-	s.play("A c")
-	s.play("A undo")
-	s.play("A d")
+	s.plays("A c", "A undo", "A d")
 	var got []string
 	for _, e := range s.diary.last {
 		got = append(got, fmt.Sprintf("%s: %s %s", e.Code, s.diary.place(e.Parent), s.diary.place(e.Follows)))
 	}
 	want := []string{"a: - -", "bug: A1 A1", "bug: A1 A2", "fine: A1 A3", "b: A1 A1", "bug: A1 A1", "c: A6 A6", "d: A6 A6"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 }
 
 // TestARefusedTrialOfNobody takes its interpreter with it, which no call could reach.
 func TestARefusedTrialOfNobody(t *testing.T) {
 	s := newStage(t, nil)
 	s.diary.begin = func(context.Context, Entry) error { return Errorf(CodeInvalid, "no") }
-	_, err := s.manager.Run(t.Context(), Anonymous, trial("b"))
-	wantCode(t, err, CodeInvalid, "no")
-	if diff := cmp.Diff([]string{"A stands -", "A1 begins - -", "A ended -"}, s.diary.told()); diff != "" {
-		t.Error(diff)
-	}
+	wantCode(t, errOf(s.manager.Run(t.Context(), Anonymous, trial("b"))), CodeInvalid, "no")
+	same(t, []string{"A stands -", "A1 begins - -", "A ended -"}, s.diary.told())
 }
 
 // TestATrialRunsThoughItCouldNotBeAnnounced: a journal that fails costs no result.
@@ -149,9 +117,7 @@ func TestATrialRunsThoughItCouldNotBeAnnounced(t *testing.T) {
 	s.diary.begin = func(context.Context, Entry) error { return errors.New("the disk is full") }
 	s.diary.record = func(Entry) (*TrialReport, error) { return nil, errors.New("the disk is full") }
 	r := mustRun(t, s.manager, trial("b"))
-	if r.Stdout != "b" || r.Trial != nil || !strings.Contains(notes(r), "this run is not in the journal: the disk is full") {
-		t.Errorf("%+v", r)
-	}
+	expect(t, r.Stdout == "b" && r.Trial == nil && strings.Contains(notes(r), "this run is not in the journal: the disk is full"), "%+v", r)
 }
 
 // delayed returns a begin that waits until go is closed or the call ends, and what
@@ -188,8 +154,7 @@ func TestAnAnnouncedTrialThatDoesNotRun(t *testing.T) {
 		}, []string{"A ended A1", "A ended A1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T) {
-				s := newStage(t, nil)
+			onStage(t, nil, func(t *testing.T, s *stage) {
 				s.play("A a")
 				begin, began, release := delayed()
 				s.diary.begin = begin
@@ -202,14 +167,11 @@ func TestAnAnnouncedTrialThatDoesNotRun(t *testing.T) {
 				}()
 				<-began
 				c.act(s, cancel, release)
-				if err := <-failed; err == nil {
-					t.Error("it ran")
-				}
+				err := <-failed
+				expect(t, err != nil, "it ran")
 				synctest.Wait()
 				want := append([]string{"A stands -", "A1 - - A1", "A2 begins A1 A1"}, c.want...)
-				if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-					t.Error(diff)
-				}
+				same(t, want, s.diary.told())
 			})
 		})
 	}
@@ -217,8 +179,7 @@ func TestAnAnnouncedTrialThatDoesNotRun(t *testing.T) {
 
 // TestTheReportOfATrialReachesWhoTakesItsResult, also an operation "wait".
 func TestTheReportOfATrialReachesWhoTakesItsResult(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		score := 0.5
 		s.diary.record = func(e Entry) (*TrialReport, error) {
 			return &TrialReport{Number: e.Execution, Stage: StageDraft, Metric: e.Metric.Value}, nil
@@ -232,39 +193,31 @@ func TestTheReportOfATrialReachesWhoTakesItsResult(t *testing.T) {
 				return Outcome{OK: true, Metric: &Metric{Value: &score}}, nil
 			}}, nil
 		}
-		if r := mustRun(t, s.manager, RunRequest{Code: "b", Trial: trial("").Trial, Wait: time.Second}); r.Status != StatusRunning || r.Trial != nil {
-			t.Errorf("%+v", r)
-		}
+		r := mustRun(t, s.manager, RunRequest{Code: "b", Trial: trial("").Trial, Wait: time.Second})
+		expect(t, r.Status == StatusRunning && r.Trial == nil, "%+v", r)
 		r, err := s.manager.Await(t.Context(), me, WaitRequest{Wait: time.Hour})
-		if err != nil || r.Trial == nil || r.Trial.Number != 1 || *r.Trial.Metric != score {
-			t.Errorf("%+v %v", r, err)
-		}
+		expect(t, err == nil && r.Trial != nil && r.Trial.Number == 1 && *r.Trial.Metric == score, "%+v %v", r, err)
 	})
 }
 
 // TestAnAnswerAsRunningIsRecordedBeforeItLeaves, once, however many leave.
 func TestAnAnswerAsRunningIsRecordedBeforeItLeaves(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, nil)
+	onStage(t, nil, func(t *testing.T, s *stage) {
 		mustRun(t, s.manager, RunRequest{Code: "hang", Wait: -1})
 		if told := s.diary.told(); told[len(told)-1] != "A1 begins - -" {
 			t.Errorf("%q", told)
 		}
 		for range 3 {
-			if _, err := s.manager.Await(t.Context(), me, WaitRequest{Wait: time.Second}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(s.manager.Await(t.Context(), me, WaitRequest{Wait: time.Second})))
 		}
-		if n := strings.Count(strings.Join(s.diary.told(), "\n"), "begins"); n != 1 {
-			t.Errorf("%q", s.diary.told())
-		}
+		n := strings.Count(strings.Join(s.diary.told(), "\n"), "begins")
+		expect(t, n == 1, "%q", s.diary.told())
 	})
 }
 
 // TestNothingIsToldAfterTheRecord of an execution that ends while its Begin goes on.
 func TestNothingIsToldAfterTheRecord(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		s := newStage(t, func(o *Options) { o.Grace = time.Millisecond })
+	onStage(t, func(o *Options) { o.Grace = time.Millisecond }, func(t *testing.T, s *stage) {
 		s.diary.begin = func(_ context.Context, e Entry) error {
 			<-s.workerOf(e.InterpreterID).Exited()
 			s.diary.mu.Lock()
@@ -274,9 +227,7 @@ func TestNothingIsToldAfterTheRecord(t *testing.T) {
 		}
 		mustRun(t, s.manager, RunRequest{Code: "hang", Timeout: unrecordedFor + 100*time.Millisecond})
 		want := []string{"A stands -", "A1 begins - -", "begun", "A1 - - -"}
-		if diff := cmp.Diff(want, s.diary.told()); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, s.diary.told())
 	})
 }
 
@@ -298,9 +249,8 @@ func (c printedCase) check(t *testing.T, p Printed) {
 			t.Fatal(err)
 		}
 	}
-	if (p.Path != "") != c.inFile || p.Size != int64(c.size) || p.Lost != int64(c.lost) || !bytes.Equal(got, c.text[:c.size]) {
-		t.Errorf("%q of %d bytes, %d lost, file %q", got, p.Size, p.Lost, p.Path)
-	}
+	expect(t, (p.Path != "") == c.inFile && p.Size == int64(c.size) && p.Lost == int64(c.lost) && bytes.Equal(got, c.text[:c.size]),
+		"%q of %d bytes, %d lost, file %q", got, p.Size, p.Lost, p.Path)
 }
 
 // TestWhatWasPrintedIsWholeWhenItIsRecorded, in memory or in a file, and nothing is
@@ -337,34 +287,26 @@ func TestWhatWasPrintedIsWholeWhenItIsRecorded(t *testing.T) {
 			}
 			mustRun(t, s.manager, RunRequest{Code: "x"})
 			c.check(t, s.diary.last[0].Printed[Stderr])
-			if p := s.diary.last[0].Printed[Stdout]; p.Size != 0 || p.Path != "" || len(p.Text) != 0 {
-				t.Errorf("%+v", p)
-			}
+			p := s.diary.last[0].Printed[Stdout]
+			expect(t, p.Size == 0 && p.Path == "" && len(p.Text) == 0, "%+v", p)
 		})
 	}
 }
 
-// TestPulsesTellWhatRuns, and wait for nothing.
-func TestPulsesTellWhatRuns(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), func(o *Options) { o.SessionVariables = map[string]string{"key": "secret"} })
-		defer m.Close(t.Context())
-		if _, err := m.Create(t.Context(), me, CreateRequest{}); err != nil {
-			t.Fatal(err)
-		}
+// TestHeartbeatsTellWhatRuns, and wait for nothing.
+func TestHeartbeatsTellWhatRuns(t *testing.T) {
+	manage(t, obeys(), func(o *Options) { o.SessionVariables = map[string]string{"key": "secret"} }, func(t *testing.T, m *Manager, _ *fakeStarter) {
+		must(t, errOf(m.Create(t.Context(), me, CreateRequest{})))
 		time.Sleep(time.Second) // so that one is older
 		mustRun(t, m, RunRequest{Code: "work", Wait: time.Second})
-		pulses := m.Heartbeats()
-		if len(pulses) != 2 || pulses[0].Execution != 0 || pulses[0].Code != "" {
-			t.Fatalf("%+v", pulses)
+		heartbeats := m.Heartbeats()
+		if len(heartbeats) != 2 || heartbeats[0].Execution != 0 || heartbeats[0].Code != "" {
+			t.Fatalf("%+v", heartbeats)
 		}
-		p := pulses[1]
-		if p.Execution != 1 || p.Code != "work" || p.Limit != time.Hour || p.Tail != "working\n" || p.Client != me || time.Since(p.Started) != time.Second {
-			t.Errorf("%+v", p)
-		}
-		if diff := cmp.Diff([]string{"secret"}, p.Secrets); diff != "" {
-			t.Error(diff)
-		}
+		p := heartbeats[1]
+		expect(t, p.Execution == 1 && p.Code == "work" && p.Limit == time.Hour && p.Tail == "working\n" && p.Client == me && time.Since(p.Started) == time.Second,
+			"%+v", p)
+		same(t, []string{"secret"}, p.Secrets)
 	})
 }
 
@@ -391,30 +333,14 @@ func TestWhatAStartWaitsForIsSaid(t *testing.T) {
 			return starting(spec)
 		}
 		m := newTestManager(t, preparing{f, time.Now().Add(time.Minute)}, nil)
-		defer m.Close(t.Context())
 		phases := map[string]bool{}
 		r := RunRequest{Code: "x", Wait: 20 * time.Second, Progress: func(p Progress) { phases[p.Phase] = true }}
 		for range 2 { // the one that begins the start, and one that waits for its turn
-			_, err := m.Run(t.Context(), me, r)
-			wantCode(t, err, CodeBusy, "is still starting: the workspace is being prepared (3 of 12 GB); this code did not run. Try again in a minute")
+			wantCode(t, errOf(m.Run(t.Context(), me, r)), CodeBusy, "is still starting: the workspace is being prepared (3 of 12 GB); this code did not run. Try again in a minute")
 		}
-		if diff := cmp.Diff(map[string]bool{"the workspace is being prepared (3 of 12 GB)": true}, phases); diff != "" {
-			t.Error(diff)
-		}
-		if r := mustRun(t, m, RunRequest{Code: "x"}); r.Stdout != "x" {
-			t.Errorf("%+v", r)
-		}
+		same(t, map[string]bool{"the workspace is being prepared (3 of 12 GB)": true}, phases)
+		wantOut(t, mustRun(t, m, RunRequest{Code: "x"}), "x")
 	})
-}
-
-func TestRecorderSeesTheExecutionBeforeTheAnswer(t *testing.T) {
-	var entries recorder
-	m := newTestManager(t, echoes(), func(o *Options) { o.Recorder = &entries })
-	defer m.Close(t.Context())
-	mustRun(t, m, RunRequest{Code: "a"})
-	if len(entries) != 1 || entries[0].Code != "a" || entries[0].Client != me || entries[0].Result.Status != StatusOK {
-		t.Errorf("%+v", entries)
-	}
 }
 
 func TestRecorderGetsWhatEarlierAnswersHandedOut(t *testing.T) {
@@ -427,17 +353,15 @@ func TestRecorderGetsWhatEarlierAnswersHandedOut(t *testing.T) {
 			sink.Output(Stderr, []byte("end\n"))
 			return Outcome{OK: true}, nil
 		}), func(o *Options) { o.Recorder = &entries })
-		defer m.Close(t.Context())
 		if r := mustRun(t, m, RunRequest{Code: "x", Wait: time.Second}); r.Stdout != "start\n" || len(r.Figures) != 1 {
 			t.Fatalf("%+v", r)
 		}
 		if r, err := m.Await(t.Context(), me, WaitRequest{InterpreterID: "", Wait: 2 * time.Minute}); err != nil || r.Stdout != "" || r.Stderr != "end\n" || len(r.Figures) != 0 {
 			t.Fatalf("%+v %v", r, err)
 		}
+		expect(t, entries[0].Code == "x" && entries[0].Client == me, "%+v", entries[0])
 		r := entries[0].Result
-		if r.Stdout != "start\n" || r.Stderr != "end\n" || len(r.TermOut) != 2 || len(r.Figures) != 1 {
-			t.Errorf("recorded %+v", r)
-		}
+		expect(t, r.Status == StatusOK && r.Stdout == "start\n" && r.Stderr == "end\n" && len(r.TermOut) == 2 && len(r.Figures) == 1, "recorded %+v", r)
 	})
 }
 
@@ -451,16 +375,10 @@ func (r *recorder) Record(_ context.Context, e Entry) (*TrialReport, error) {
 }
 
 func TestStats(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := newTestManager(t, obeys(), nil)
-		defer m.Close(t.Context())
+	manage(t, obeys(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
 		running := mustRun(t, m, RunRequest{Code: "a", Wait: -1})
-		if _, err := m.Create(t.Context(), me, CreateRequest{}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := m.Create(t.Context(), other, CreateRequest{}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(m.Create(t.Context(), me, CreateRequest{})))
+		must(t, errOf(m.Create(t.Context(), other, CreateRequest{})))
 		queued := make(chan struct{})
 		go func() {
 			defer close(queued)
@@ -471,42 +389,29 @@ func TestStats(t *testing.T) {
 		want := Stats{
 			Sessions: 3, Running: 1, Clients: 2, Memory: 300 << 20, Private: 60 << 20, Starts: map[string]uint64{"fake": 3},
 		}
-		if diff := cmp.Diff(want, m.Stats(t.Context())); diff != "" {
-			t.Errorf("(-want +got)\n%s", diff)
-		}
-		if _, err := m.Interrupt(t.Context(), me, running.InterpreterID); err != nil {
-			t.Fatal(err)
-		}
-		if got := m.Stats(t.Context()); got.Running != 0 || got.Unfetched != 1 {
-			t.Errorf("%+v", got)
-		}
+		same(t, want, m.Stats(t.Context()))
+		must(t, errOf(m.Interrupt(t.Context(), me, running.InterpreterID)))
+		got := m.Stats(t.Context())
+		expect(t, got.Running == 0 && got.Unfetched == 1, "%+v", got)
 		late, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got := m.Stats(late); got.Sessions != 3 || got.Private != 0 {
-			t.Errorf("without time to measure: %+v", got)
-		}
+		got = m.Stats(late)
+		expect(t, got.Sessions == 3 && got.Private == 0, "without time to measure: %+v", got)
 	})
 }
 
 func TestStatsOfStartsThatFail(t *testing.T) {
 	m := newTestManager(t, &fakeStarter{start: func(Spec) (*fakeWorker, error) { return nil, errors.New("no memory") }}, nil)
-	defer m.Close(t.Context())
-	if _, err := m.Create(t.Context(), me, CreateRequest{}); err == nil {
-		t.Fatal("a start that fails made an interpreter")
-	}
-	if got := m.Stats(t.Context()); got.FailedStarts != 1 || got.Sessions != 0 {
-		t.Errorf("%+v", got)
-	}
+	wantCode(t, errOf(m.Create(t.Context(), me, CreateRequest{})), CodeStart, "no memory")
+	got := m.Stats(t.Context())
+	expect(t, got.FailedStarts == 1 && got.Sessions == 0, "%+v", got)
 }
 
 func TestEndedIsToldWithoutOutput(t *testing.T) {
 	var ended []Result
 	m := newTestManager(t, echoes(), func(o *Options) { o.Ended = func(r Result) { ended = append(ended, r) } })
-	defer m.Close(t.Context())
 	mustRun(t, m, RunRequest{Code: "a"})
-	if len(ended) != 1 || ended[0].Status != StatusOK || ended[0].Execution != 1 || ended[0].Stdout != "" {
-		t.Errorf("%+v", ended)
-	}
+	expect(t, len(ended) == 1 && ended[0].Status == StatusOK && ended[0].Execution == 1 && ended[0].Stdout == "", "%+v", ended)
 }
 
 func TestTerminal(t *testing.T) {
@@ -532,9 +437,7 @@ func TestTerminal(t *testing.T) {
 		"exception without a msg": {Result{Status: StatusError, ExcType: "KeyError"}, nil, []string{"KeyError\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, test.result.Terminal(test.output)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, test.result.Terminal(test.output))
 		})
 	}
 }

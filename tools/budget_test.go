@@ -22,19 +22,17 @@ func TestResultSize(t *testing.T) {
 	for chosen, want := range map[int]float64{0: 18_000, 200_000: 210_000, 3_000_000: 500_000} {
 		c := connect(t, "claude-code", &fakeManager{}, Options{Answers: answer.Options{TextBudget: chosen}})
 		listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, tool := range listed.Tools {
-			if got := tool.Meta.AdditionalFields["anthropic/maxResultSizeChars"]; got != want {
-				t.Errorf("%s with a budget of %d: %v, want %v", tool.Name, chosen, got, want)
-			}
+			got := tool.Meta.AdditionalFields["anthropic/maxResultSizeChars"]
+			expect(t, got == want, "%s with a budget of %d: %v, want %v", tool.Name, chosen, got, want)
 		}
 	}
 }
 
 // TestNoReplyIsTooLong: the other operations' answers, and errors.
 func TestNoReplyIsTooLong(t *testing.T) {
+	t.Parallel()
 	listings := make([]sessions.Listing, 600)
 	variables := make([]sessions.Variable, 600)
 	for i := range listings {
@@ -63,17 +61,13 @@ func TestNoReplyIsTooLong(t *testing.T) {
 		c := connect(t, "", m, o)
 		for _, operation := range []string{"list", "variables", "undo", "delete", "restart", long} {
 			arguments, err := json.Marshal(map[string]string{"operation": operation, "interpreter_id": "x"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			got := call(t, c, "manage_interpreters", string(arguments))
-			if size := answer.Size(got); size > min(cmp.Or(o.Answers.ImageBudget, 900_000), answer.MostBytes) {
-				t.Errorf("%.20s: %d bytes", operation, size)
-			}
+			size := answer.Size(got)
+			expect(t, size <= min(cmp.Or(o.Answers.ImageBudget, 900_000), answer.MostBytes), "%.20s: %d bytes", operation, size)
 		}
 	}
 	got := newToolbox(nil, nil, Options{}).failure("x", &schemas.ArgumentError{Message: long})
-	if n := utf8.RuneCountInString(text(t, got)); n > answer.MostError {
-		t.Errorf("an error of %d characters", n)
-	}
+	n := utf8.RuneCountInString(text(t, got))
+	expect(t, n <= answer.MostError, "an error of %d characters", n)
 }

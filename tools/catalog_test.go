@@ -17,34 +17,23 @@ import (
 // TestSchemas compares the committed contract with what the structs say.
 func TestSchemas(t *testing.T) {
 	all, err := Schemas()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, schema := range all {
 		var indented bytes.Buffer
-		if err := json.Indent(&indented, schema, "", "  "); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Indent(&indented, schema, "", "  "))
 		indented.WriteByte('\n')
 		path := filepath.Join("..", "schemas", name+".json")
 		if *update {
-			if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, indented.Bytes(), 0o644))
 		}
 		committed, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(committed), indented.String()); diff != "" {
-			t.Errorf("%s is not what the code says; run go test ./tools -update\n%s", path, diff)
-		}
+		must(t, err)
+		diff := cmp.Diff(string(committed), indented.String())
+		expect(t, diff == "", "%s is not what the code says; run go test ./tools -update\n%s", path, diff)
 	}
 	committed, err := filepath.Glob("../schemas/*.json")
 	ours := slices.DeleteFunc(committed, func(path string) bool { return filepath.Base(path) == "plugin.json" }) // internal/plugins keeps it
-	if err != nil || len(ours) != len(all) {
-		t.Errorf("%d files in schemas, %d schemas in the code (%v)", len(ours), len(all), err)
-	}
+	expect(t, err == nil && len(ours) == len(all), "%d files in schemas, %d schemas in the code (%v)", len(ours), len(all), err)
 }
 
 // TestEveryTool looks at the tools as a client of either era gets them.
@@ -63,35 +52,25 @@ func checkCatalog(t *testing.T, o Options, want []string, options ...client.Clie
 	t.Helper()
 	c := connect(t, "tester", &fakeManager{}, o, options...)
 	listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, tool := range listed.Tools {
 		names = append(names, tool.Name)
 		checkTool(t, o, tool)
 	}
-	if diff := cmp.Diff(want, names); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, names)
 }
 
 func checkTool(t *testing.T, o Options, tool mcp.Tool) {
 	t.Helper()
-	if len(tool.Name) > 60 {
-		t.Errorf("%s: some clients take names up to 60 characters", tool.Name)
-	}
-	if d := tool.Description; d == "" || len(d) > 2000 || strings.ContainsAny(d, "{}") {
-		t.Errorf("%s: description of %d characters: %s", tool.Name, len(d), d)
-	}
+	expect(t, len(tool.Name) <= 60, "%s: some clients take names up to 60 characters", tool.Name)
+	d := tool.Description
+	expect(t, d != "" && len(d) <= 2000 && !strings.ContainsAny(d, "{}"), "%s: description of %d characters: %s", tool.Name, len(d), d)
 	a := tool.Annotations
-	if a.Title == "" || a.ReadOnlyHint == nil || *a.ReadOnlyHint || a.DestructiveHint == nil || !*a.DestructiveHint ||
-		a.IdempotentHint == nil || *a.IdempotentHint || a.OpenWorldHint == nil || !*a.OpenWorldHint {
-		t.Errorf("%s: annotations %+v", tool.Name, a)
-	}
-	if tool.OutputSchema.Type != "" || tool.RawOutputSchema != nil {
-		t.Errorf("%s declares an output schema: some clients then ignore text and images", tool.Name)
-	}
+	expect(t, a.Title != "" && a.ReadOnlyHint != nil && !(*a.ReadOnlyHint) && a.DestructiveHint != nil && *a.DestructiveHint &&
+		a.IdempotentHint != nil && !(*a.IdempotentHint) && a.OpenWorldHint != nil && *a.OpenWorldHint,
+		"%s: annotations %+v", tool.Name, a)
+	expect(t, tool.OutputSchema.Type == "" && tool.RawOutputSchema == nil, "%s declares an output schema: some clients then ignore text and images", tool.Name)
 	committed := tool.Name
 	switch {
 	case o.Mode == ModeCLIOnly && committed == manageInterpretersName:
@@ -108,32 +87,21 @@ func checkTool(t *testing.T, o Options, tool mcp.Tool) {
 func checkSchema(t *testing.T, name string, tool mcp.Tool) {
 	t.Helper()
 	encoded, err := json.Marshal(tool)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var seen struct {
 		InputSchema map[string]any `json:"inputSchema"`
 	}
 	var committed map[string]any
 	file, err := os.ReadFile(filepath.Join("..", "schemas", name+".json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for raw, into := range map[*[]byte]any{&encoded: &seen, &file: &committed} {
-		if err := json.Unmarshal(*raw, into); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(*raw, into))
 	}
-	if diff := cmp.Diff(committed, seen.InputSchema); diff != "" {
-		t.Errorf("%s: the client's schema is not the committed one\n%s", tool.Name, diff)
-	}
-	if committed["type"] != "object" {
-		t.Errorf("%s: the schema must be an object", tool.Name)
-	}
+	diff := cmp.Diff(committed, seen.InputSchema)
+	expect(t, diff == "", "%s: the client's schema is not the committed one\n%s", tool.Name, diff)
+	expect(t, committed["type"] == "object", "%s: the schema must be an object", tool.Name)
 	for name, property := range committed["properties"].(map[string]any) {
-		if property.(map[string]any)["description"] == nil {
-			t.Errorf("%s: argument %s has no description", tool.Name, name)
-		}
+		expect(t, property.(map[string]any)["description"] != nil, "%s: argument %s has no description", tool.Name, name)
 	}
 }
 
@@ -141,9 +109,8 @@ func TestInstructions(t *testing.T) {
 	// Some clients pass on the first 512 characters only.
 	for _, mode := range []string{ModeFull, ModeCLIOnly, ModePluginOnly} {
 		o := Options{Mode: mode, PluginTools: func() []PluginTool { return []PluginTool{sqlQuery()} }}
-		if text := o.Instructions(); len(text) < 100 || len(text) > 512 {
-			t.Errorf("%s: instructions of %d characters", mode, len(text))
-		}
+		text := o.Instructions()
+		expect(t, len(text) >= 100 && len(text) <= 512, "%s: instructions of %d characters", mode, len(text))
 	}
 }
 
@@ -151,8 +118,7 @@ func TestInstructions(t *testing.T) {
 func TestTheOperatorsWords(t *testing.T) {
 	for _, mode := range []string{ModeFull, ModeCLIOnly, ModePluginOnly} {
 		own := (Options{Mode: mode}).Instructions()
-		if got := (Options{Mode: mode, OperatorsWords: "\nYou analyse sales.\n"}).Instructions(); got != own+"\n\nYou analyse sales." {
-			t.Errorf("%s: %q", mode, got)
-		}
+		got := (Options{Mode: mode, OperatorsWords: "\nYou analyse sales.\n"}).Instructions()
+		expect(t, got == own+"\n\nYou analyse sales.", "%s: %q", mode, got)
 	}
 }

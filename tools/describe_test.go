@@ -54,9 +54,7 @@ func TestSetVariablesIsForPlugins(t *testing.T) {
 func checkTexts(t *testing.T, o Options, manages bool, has, hasNot []string) {
 	t.Helper()
 	listed, err := connect(t, "tester", &fakeManager{}, o).ListTools(t.Context(), mcp.ListToolsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := ""
 	for _, tool := range listed.Tools {
 		if (tool.Name == manageInterpretersName) == manages {
@@ -64,14 +62,10 @@ func checkTexts(t *testing.T, o Options, manages bool, has, hasNot []string) {
 		}
 	}
 	for _, part := range has {
-		if !strings.Contains(text, part) {
-			t.Errorf("%q is missing in\n%s", part, text)
-		}
+		expect(t, strings.Contains(text, part), "%q is missing in\n%s", part, text)
 	}
 	for _, part := range hasNot {
-		if text == "" || strings.Contains(text, part) {
-			t.Errorf("%q is in\n%s", part, text)
-		}
+		expect(t, text != "" && !strings.Contains(text, part), "%q is in\n%s", part, text)
 	}
 }
 
@@ -89,15 +83,11 @@ const (
 // TestTokenCost keeps the tools and the instructions within their bound.
 func TestTokenCost(t *testing.T) {
 	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	count := func(text string) int {
 		t.Helper()
 		n, err := codec.Count(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return n
 	}
 
@@ -114,24 +104,18 @@ func TestTokenCost(t *testing.T) {
 	} {
 		c := connect(t, "tester", &fakeManager{}, test.options)
 		listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		sum := count(test.options.Instructions())
 		t.Logf("%s: instructions: %d tokens", name, sum)
 		for _, tool := range listed.Tools {
 			encoded, err := json.Marshal(tool)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			n := count(string(encoded))
 			t.Logf("%s: %d tokens", tool.Name, n)
 			sum += n
 		}
 		t.Logf("together: %d of %d", sum, test.most)
-		if sum > test.most || sum < 300 {
-			t.Errorf("%s: tools and instructions cost %d tokens, at most %d wanted", name, sum, test.most)
-		}
+		expect(t, sum <= test.most && sum >= 300, "%s: tools and instructions cost %d tokens, at most %d wanted", name, sum, test.most)
 	}
 	for _, p := range prompts {
 		most := mostPromptTokens

@@ -38,9 +38,8 @@ func TestReplies(t *testing.T) {
 		"nonsense":       {reaction("perhaps", nil), sessions.Reply{Refusal: "the user dismissed the question"}},
 		"nothing":        {nil, sessions.Reply{Refusal: "the client sent no reply"}},
 	} {
-		if diff := cmp.Diff(e.want, replyOf(e.result)); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		diff := cmp.Diff(e.want, replyOf(e.result))
+		expect(t, diff == "", "%s: %s", name, diff)
 	}
 }
 
@@ -59,25 +58,19 @@ func TestWhoCanBeAsked(t *testing.T) {
 		var request mcp.CallToolRequest
 		request.Params.Meta = &mcp.Meta{}
 		request.Params.Meta.SetClientCapabilities(mcp.ClientCapabilities{Elicitation: e.capability})
-		if got := canElicit(t.Context(), request); got != e.want {
-			t.Errorf("%s: %t", name, got)
-		}
+		got := canElicit(t.Context(), request)
+		expect(t, got == e.want, "%s: %t", name, got)
 	}
-	if canElicit(t.Context(), mcp.CallToolRequest{}) {
-		t.Error("a client that says nothing can be asked")
-	}
+	expect(t, !canElicit(t.Context(), mcp.CallToolRequest{}), "a client that says nothing can be asked")
 }
 
 func TestQuestionsAreClipped(t *testing.T) {
-	if message := question(strings.Repeat("x", 100_000)).Message; len(message) > promptLimit+100 {
-		t.Errorf("%d bytes", len(message))
-	}
-	if message := question("\x1b[2Ja\r\nb").Message; message != "The Python code asks for a line of input: [2Ja\nb" {
-		t.Errorf("%q", message)
-	}
-	if message := question(" \n").Message; message != "The Python code asks for a line of input." {
-		t.Error(message)
-	}
+	message := question(strings.Repeat("x", 100_000)).Message
+	expect(t, len(message) <= promptLimit+100, "%d bytes", len(message))
+	message = question("\x1b[2Ja\r\nb").Message
+	expect(t, message == "The Python code asks for a line of input: [2Ja\nb", "%q", message)
+	message = question(" \n").Message
+	expect(t, message == "The Python code asks for a line of input.", "%+v", message)
 }
 
 // TestAnswersToNothingRunNothing: neither tool takes a state that it didn't give.
@@ -89,13 +82,11 @@ func TestAnswersToNothingRunNothing(t *testing.T) {
 		var request mcp.CallToolRequest
 		request.Params.MultiRoundTripParams = mcp.MultiRoundTripParams{RequestState: state, InputResponses: responses}
 		request.Params.Arguments = json.RawMessage(`{"code": "launch()"}`)
-		if result, err := b.runPythonCode(t.Context(), request); err == nil || !strings.Contains(err.Error(), "nothing was run") {
-			t.Errorf("%q: %+v, %v", state, result, err)
-		}
+		result, err := b.runPythonCode(t.Context(), request)
+		expect(t, err != nil && strings.Contains(err.Error(), "nothing was run"), "%q: %+v, %v", state, result, err)
 		request.Params.Arguments = json.RawMessage(`{"operation": "wait"}`)
-		if result, err := b.manageInterpreters(t.Context(), request); err == nil || !strings.Contains(err.Error(), "nothing was run") {
-			t.Errorf("%q: %+v, %v", state, result, err)
-		}
+		result, err = b.manageInterpreters(t.Context(), request)
+		expect(t, err != nil && strings.Contains(err.Error(), "nothing was run"), "%q: %+v, %v", state, result, err)
 	}
 }
 
@@ -105,13 +96,9 @@ func TestACallAsksOnlySoOften(t *testing.T) {
 		r.Status, r.PersonAsked, r.Question = sessions.StatusAsking, true, &sessions.Asked{Number: 9, Prompt: "more?"}
 	})
 	b := newToolbox(nil, nil, Options{})
-	if b.returned(result, maxRounds-1) == nil || b.returned(result, maxRounds) != nil {
-		t.Error("it asks too often, or not often enough")
-	}
+	expect(t, b.returned(result, maxRounds-1) != nil && b.returned(result, maxRounds) == nil, "it asks too often, or not often enough")
 	got := text(t, b.answers.Answer(t.Context(), mcp.CallToolRequest{}, result, answer.Call{}))
-	if !strings.Contains(got, "[asking]") || !strings.Contains(got, `operation "wait"`) || strings.Contains(got, "[running] Still") {
-		t.Error(got)
-	}
+	expect(t, strings.Contains(got, "[asking]") && strings.Contains(got, `operation "wait"`) && !strings.Contains(got, "[running] Still"), "%+v", got)
 }
 
 // TestAnInterpreterThatHasEndedIsNotPassedOn, as when the server stops.
@@ -122,9 +109,7 @@ func TestAnInterpreterThatHasEndedIsNotPassedOn(t *testing.T) {
 			r.StateRestored, r.InterpreterRestarted = &kept, !ended
 		})
 		got := text(t, newToolbox(nil, nil, Options{}).answers.Answer(t.Context(), mcp.CallToolRequest{}, result, answer.Call{NewID: true}))
-		if strings.Contains(got, "Pass interpreter_id") != want {
-			t.Errorf("ended %t: %s", ended, got)
-		}
+		expect(t, strings.Contains(got, "Pass interpreter_id") == want, "ended %t: %s", ended, got)
 	}
 }
 
@@ -134,12 +119,10 @@ func TestAnonymousCallersSeeWhatTheyName(t *testing.T) {
 		return sessions.Listing{ID: id, Status: "running"}, nil
 	}}
 	c := connect(t, "tester", m, Options{Client: func(context.Context) sessions.Client { return sessions.Anonymous }})
-	if got := text(t, call(t, c, "manage_interpreters", `{"operation": "list"}`)); !strings.Contains(got, "pass the interpreter_id that an earlier answer named") {
-		t.Error(got)
-	}
-	if got := text(t, call(t, c, "manage_interpreters", `{"operation": "list", "interpreter_id": "7f"}`)); !strings.Contains(got, "7f") {
-		t.Error(got)
-	}
+	got := text(t, call(t, c, "manage_interpreters", `{"operation": "list"}`))
+	expect(t, strings.Contains(got, "pass the interpreter_id that an earlier answer named"), "%+v", got)
+	got = text(t, call(t, c, "manage_interpreters", `{"operation": "list", "interpreter_id": "7f"}`))
+	expect(t, strings.Contains(got, "7f"), "%+v", got)
 }
 
 // TestTypedLines are what operation answer passes on, and it knows how to go on.
@@ -148,18 +131,15 @@ func TestTypedLines(t *testing.T) {
 		`"ada"`: {"ada"}, `""`: {""}, `"p x\r\nc\n"`: {"p x", "c"}, `"\n"`: {""}, `"\u0004"`: {sessions.EndOfInput},
 	} {
 		m := &fakeManager{await: func(_ context.Context, _ sessions.Client, r sessions.WaitRequest) (*sessions.Result, error) {
-			if diff := cmp.Diff(want, r.Lines); diff != "" {
-				t.Errorf("%s: %s", given, diff)
-			}
+			diff := cmp.Diff(want, r.Lines)
+			expect(t, diff == "", "%s: %s", given, diff)
 			return example(func(r *sessions.Result) { r.Status, r.Prompt = sessions.StatusAsking, "(Pdb) " }), nil
 		}}
 		c := connect(t, "tester", m, Options{})
-		if got := text(t, call(t, c, "manage_interpreters", `{"operation": "answer", "text": `+given+`}`)); !strings.HasPrefix(got, "[asking] The code waits for the next line of input.") {
-			t.Error(got)
-		}
+		got := text(t, call(t, c, "manage_interpreters", `{"operation": "answer", "text": `+given+`}`))
+		expect(t, strings.HasPrefix(got, "[asking] The code waits for the next line of input."), "%+v", got)
 	}
 	c := connect(t, "tester", &fakeManager{}, Options{})
-	if result := call(t, c, "manage_interpreters", `{"operation": "answer"}`); !result.IsError || !strings.Contains(text(t, result), "Ctrl-D") {
-		t.Error(text(t, result))
-	}
+	result := call(t, c, "manage_interpreters", `{"operation": "answer"}`)
+	expect(t, result.IsError && strings.Contains(text(t, result), "Ctrl-D"), "%+v", text(t, result))
 }

@@ -6,11 +6,13 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"go.uber.org/goleak"
 
+	says "understudy/internal/check"
 	"understudy/sessions"
 )
 
@@ -102,3 +104,15 @@ func exit(code int) *int { return &code }
 var update = flag.Bool("update", false, "rewrite schemas/*.json")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var must, expect = says.Must, says.Expect
+
+// errOf is the error alone of what a call returned.
+func errOf[T any](_ T, err error) error { return err }
+
+func same(t *testing.T, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}

@@ -28,12 +28,10 @@ func TestRefusalsHaveARecord(t *testing.T) {
 	} {
 		answer := call(t, connect(t, "tester", failing(test.err), Options{}), "run_python_code", test.arguments)
 		want := map[string]any{"success": false, "code": test.code, "error": text(t, answer)}
-		if diff := cmp.Diff(want, answer.StructuredContent); diff != "" || !answer.IsError {
-			t.Errorf("%s: isError %v\n%s", name, answer.IsError, diff)
-		}
-		if answer := call(t, connect(t, "claude-code", failing(test.err), Options{}), "run_python_code", test.arguments); answer.StructuredContent != nil || !answer.IsError {
-			t.Errorf("%s: Claude Code gets the record %v", name, answer.StructuredContent)
-		}
+		diff := cmp.Diff(want, answer.StructuredContent)
+		expect(t, diff == "" && answer.IsError, "%s: isError %v\n%s", name, answer.IsError, diff)
+		answer = call(t, connect(t, "claude-code", failing(test.err), Options{}), "run_python_code", test.arguments)
+		expect(t, answer.StructuredContent == nil && answer.IsError, "%s: Claude Code gets the record %v", name, answer.StructuredContent)
 	}
 }
 
@@ -57,9 +55,8 @@ func TestFirstAnswerNamesTheKey(t *testing.T) {
 		}}
 		c := connect(t, "tester", m, Options{Client: func(context.Context) sessions.Client { return test.client }})
 		got := text(t, call(t, c, "run_python_code", test.arguments))
-		if has := strings.Contains(got, "[interpreter_id]"); has != (test.want != "") || !strings.Contains(got, test.want) {
-			t.Errorf("%s: %s", name, got)
-		}
+		has := strings.Contains(got, "[interpreter_id]")
+		expect(t, has == (test.want != "") && strings.Contains(got, test.want), "%s: %s", name, got)
 	}
 }
 
@@ -89,9 +86,8 @@ func TestCallsAreObserved(t *testing.T) {
 		c := connect(t, "tester", test.manager, observe)
 		call(t, c, "run_python_code", test.arguments)
 		test.want.Tool = "run_python_code"
-		if diff := cmp.Diff(test.want, seen, cmpopts.IgnoreFields(Call{}, "Took")); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		diff := cmp.Diff(test.want, seen, cmpopts.IgnoreFields(Call{}, "Took"))
+		expect(t, diff == "", "%s: %s", name, diff)
 	}
 	c := connect(t, "tester", working(), observe)
 	answered := map[string]string{"create": "9b", "branch": "c4", "wait": "7f3a9c", "answer": "7f3a9c"}
@@ -105,14 +101,11 @@ func TestCallsAreObserved(t *testing.T) {
 		if name, is := named[operation]; is {
 			want.Operation = name
 		}
-		if diff := cmp.Diff(want, seen, cmpopts.IgnoreFields(Call{}, "Took", "Execution", "Outcome")); diff != "" || seen.Outcome == "" {
-			t.Errorf("%s: %s", operation, diff)
-		}
+		diff := cmp.Diff(want, seen, cmpopts.IgnoreFields(Call{}, "Took", "Execution", "Outcome"))
+		expect(t, diff == "" && seen.Outcome != "", "%s: %s", operation, diff)
 	}
 	call(t, c, "manage_interpreters", `{"operation":"fly"}`)
-	if seen.Operation != "" || seen.Outcome != "invalid" {
-		t.Errorf("an operation that there is not: %+v", seen)
-	}
+	expect(t, seen.Operation == "" && seen.Outcome == "invalid", "an operation that there is not: %+v", seen)
 }
 
 func refused(err error) func(context.Context, sessions.Client, sessions.RunRequest) (*sessions.Result, error) {

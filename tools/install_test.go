@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"understudy/sessions"
@@ -39,15 +38,11 @@ func TestAnInstallIsAsked(t *testing.T) {
 			Kind: sessions.RunsInstall, Code: `%pip install 'polars>=1' './it'"'"'s.whl'`, InterpreterID: "x", Wait: 10 * time.Millisecond,
 			Arguments: json.RawMessage(`{"packages":["polars\u003e=1","./it's.whl"]` + hosts + `}`),
 		}
-		if diff := cmp.Diff(want, *asked, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking")); diff != "" {
-			t.Error(diff)
-		}
-		if got := text(t, answer); answer.IsError || !strings.HasPrefix(got, "Installed numpy 2.1 (was 2.0), polars 1.2.") {
-			t.Error(got)
-		}
-		if record := answer.StructuredContent.(map[string]any); record["stdout"] != "Collecting polars\nSuccessfully installed polars-1.2\n" {
-			t.Errorf("the record: %v", record)
-		}
+		same(t, want, *asked, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress", "Asking"))
+		got := text(t, answer)
+		expect(t, !answer.IsError && strings.HasPrefix(got, "Installed numpy 2.1 (was 2.0), polars 1.2."), "%+v", got)
+		record := answer.StructuredContent.(map[string]any)
+		expect(t, record["stdout"] == "Collecting polars\nSuccessfully installed polars-1.2\n", "the record: %v", record)
 	}
 }
 
@@ -70,9 +65,7 @@ func TestInstallsThatComeToNothing(t *testing.T) {
 		answer := call(t, c, "manage_interpreters", `{"operation": "install", "packages": ["polars"]}`)
 		got := text(t, answer)
 		for _, part := range strings.SplitAfter(want, "\n") {
-			if !strings.Contains(got+"\n", part) {
-				t.Errorf("%q is not in:\n%s", part, got)
-			}
+			expect(t, strings.Contains(got+"\n", part), "%q is not in:\n%s", part, got)
 		}
 	}
 }
@@ -109,9 +102,7 @@ func TestInstallsThatAreRefused(t *testing.T) {
 		c := connect(t, "tester", &fakeManager{}, options[name])
 		for packages, want := range cases {
 			answer := call(t, c, "manage_interpreters", `{"operation": "install", "packages": `+packages+`}`)
-			if !answer.IsError || !strings.Contains(text(t, answer), want) {
-				t.Errorf("%s %.60s: %s", name, packages, text(t, answer))
-			}
+			expect(t, answer.IsError && strings.Contains(text(t, answer), want), "%s %.60s: %s", name, packages, text(t, answer))
 		}
 	}
 }
@@ -121,9 +112,8 @@ func TestWhatMayBeInstalled(t *testing.T) {
 		"polars", "polars[all]>=1,<2; python_version>'3'", "./a.whl", "sub/b.whl", `C:\a.whl`, "a~=1.0", "a @ ./b.whl",
 		"https://pypi.org/a.whl", "a@https://PyPI.org:443/a.whl", "https://x.example.com:8443/a.whl",
 	} {
-		if err := check(each); err != nil {
-			t.Errorf("%s: %v", each, err)
-		}
+		err := check(each)
+		expect(t, err == nil, "%s: %v", each, err)
 	}
 }
 
@@ -133,8 +123,8 @@ func TestInstallIsAdvertisedWhereItIsAllowed(t *testing.T) {
 		"not for commands": {Install: &InstallOptions{}, Mode: ModeCLIOnly},
 	} {
 		tool := newToolbox(nil, nil, o).manageInterpretersTool().Tool
-		if told := strings.Contains(tool.Description, "- install: "); told != (name == "yes") || strings.Contains(string(tool.RawInputSchema), `"packages"`) != told {
-			t.Errorf("%s: %s\n%s", name, tool.Description, tool.RawInputSchema)
-		}
+		told := strings.Contains(tool.Description, "- install: ")
+		expect(t, told == (name == "yes") && strings.Contains(string(tool.RawInputSchema), `"packages"`) == told,
+			"%s: %s\n%s", name, tool.Description, tool.RawInputSchema)
 	}
 }

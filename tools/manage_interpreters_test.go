@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"understudy/sessions"
 )
 
@@ -208,12 +206,9 @@ imports: Path, np (numpy)
 				if answer.IsError {
 					t.Fatal(text(t, answer))
 				}
-				if diff := cmp.Diff(want[operation], text(t, answer)); diff != "" {
-					t.Error(diff)
-				}
-				if record := answer.StructuredContent.(map[string]any); record["success"] != true {
-					t.Errorf("record %v", record)
-				}
+				same(t, want[operation], text(t, answer))
+				record := answer.StructuredContent.(map[string]any)
+				expect(t, record["success"] == true, "record %v", record)
 			})
 		}
 	}
@@ -226,9 +221,7 @@ func advertisedOperations(t *testing.T) []string {
 			Operation struct{ Enum []string }
 		}
 	}
-	if err := json.Unmarshal(newToolbox(nil, nil, Options{}).manArgs.Schema(), &schema); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(newToolbox(nil, nil, Options{}).manArgs.Schema(), &schema))
 	return schema.Properties.Operation.Enum
 }
 
@@ -238,37 +231,29 @@ func TestRecordsOfOperations(t *testing.T) {
 	record := func(arguments string) map[string]any {
 		return call(t, c, "manage_interpreters", arguments).StructuredContent.(map[string]any)
 	}
-	if r := record(`{"operation":"create"}`); r["interpreter_id"] != "9b" {
-		t.Errorf("create: %v", r)
-	}
+	r := record(`{"operation":"create"}`)
+	expect(t, r["interpreter_id"] == "9b", "create: %v", r)
 	interpreters := record(`{"operation":"list"}`)["interpreters"].([]any)
-	if first := interpreters[0].(map[string]any); len(interpreters) != 4 || first["id"] != "7f" || first["status"] != "running" {
-		t.Errorf("list: %v", interpreters)
-	}
-	if r := record(`{"operation":"interrupt"}`); r["elapsed"] != 2. || r["interruption"].(map[string]any)["stopped"] != true {
-		t.Errorf("interrupt: %v", r)
-	}
-	if last := interpreters[2].(map[string]any); last["parent"] != "7f" || last["recoverable"] != true || last["private"] != 12.*(1<<20) || last["shared"] != 84.*(1<<20) {
-		t.Errorf("list: %v", last)
-	}
-	if r := record(`{"operation":"branch"}`); r["interpreter_id"] != "c4" || r["interpreter"].(map[string]any)["parent"] != "7f" {
-		t.Errorf("branch: %v", r)
-	}
-	if r := record(`{"operation":"undo"}`); r["interpreter_id"] != "7f" || r["undone"].(map[string]any)["execution"] != 3. {
-		t.Errorf("undo: %v", r)
-	}
-	if r := record(`{"operation":"variables"}`); len(r["variables"].([]any)) != 4 || len(r["functions"].([]any)) != 2 {
-		t.Errorf("variables: %v", r)
-	}
+	first := interpreters[0].(map[string]any)
+	expect(t, len(interpreters) == 4 && first["id"] == "7f" && first["status"] == "running", "list: %v", interpreters)
+	r = record(`{"operation":"interrupt"}`)
+	expect(t, r["elapsed"] == 2. && r["interruption"].(map[string]any)["stopped"] == true, "interrupt: %v", r)
+	last := interpreters[2].(map[string]any)
+	expect(t, last["parent"] == "7f" && last["recoverable"] == true && last["private"] == 12.*(1<<20) && last["shared"] == 84.*(1<<20), "list: %v", last)
+	r = record(`{"operation":"branch"}`)
+	expect(t, r["interpreter_id"] == "c4" && r["interpreter"].(map[string]any)["parent"] == "7f", "branch: %v", r)
+	r = record(`{"operation":"undo"}`)
+	expect(t, r["interpreter_id"] == "7f" && r["undone"].(map[string]any)["execution"] == 3., "undo: %v", r)
+	r = record(`{"operation":"variables"}`)
+	expect(t, len(r["variables"].([]any)) == 4 && len(r["functions"].([]any)) == 2, "variables: %v", r)
 }
 
 func TestOperationsOnAnothersInterpreter(t *testing.T) {
 	c := connect(t, "tester", working(), Options{})
 	for _, operation := range []string{"delete", "restart", "interrupt", "variables", "wait", "branch", "undo", `answer", "text": "x`} {
 		answer := call(t, c, "manage_interpreters", `{"operation":"`+operation+`","interpreter_id":"theirs"}`)
-		if got := text(t, answer); !answer.IsError || got != "Interpreter theirs not found" {
-			t.Errorf("%s: isError %v, %q", operation, answer.IsError, got)
-		}
+		got := text(t, answer)
+		expect(t, answer.IsError && got == "Interpreter theirs not found", "%s: isError %v, %q", operation, answer.IsError, got)
 	}
 }
 
@@ -279,26 +264,19 @@ func TestTheDescriptionSaysHowFarUndoGoesBack(t *testing.T) {
 		3: "undo: go back to the variables before the last run; up to 3 runs back, one with each call. Files",
 	} {
 		b := newToolbox(nil, nil, Options{History: history})
-		if got := b.manageInterpretersTool().Tool.Description; !strings.Contains(got, want) {
-			t.Error(got)
-		}
+		got := b.manageInterpretersTool().Tool.Description
+		expect(t, strings.Contains(got, want), "%+v", got)
 	}
 }
 
 func TestNothingToList(t *testing.T) {
 	r := listed(nil, "", 1000)
 	encoded, err := json.Marshal(r.record)
-	if err != nil || string(encoded) != `{"interpreters":[]}` || !strings.HasPrefix(r.text, "You have no interpreter yet") {
-		t.Errorf("%s %s %v", r.text, encoded, err)
-	}
+	expect(t, err == nil && string(encoded) == `{"interpreters":[]}` && strings.HasPrefix(r.text, "You have no interpreter yet"), "%s %s %v", r.text, encoded, err)
 	r = listed(nil, "your default interpreter 7f was ended", 1000)
-	if r.text != "You have no interpreter: your default interpreter 7f was ended." || r.record["ended"] == nil {
-		t.Error(r.text)
-	}
+	expect(t, r.text == "You have no interpreter: your default interpreter 7f was ended." && r.record["ended"] != nil, "%+v", r.text)
 	r = listed([]sessions.Listing{listing("9b")}, "your default interpreter 7f was ended", 1000)
-	if !strings.HasSuffix(r.text, ", Python 3.11.7\nYour default interpreter 7f was ended.") {
-		t.Error(r.text)
-	}
+	expect(t, strings.HasSuffix(r.text, ", Python 3.11.7\nYour default interpreter 7f was ended."), "%+v", r.text)
 }
 
 // TestListTellsOfTheSandbox: once for all.
@@ -310,17 +288,16 @@ func TestListTellsOfTheSandbox(t *testing.T) {
 			one.Sandbox.Network = []string{hosts}
 		}
 		text := listed([]sessions.Listing{ended, one, one}, "", 5000).text
-		if !strings.HasSuffix(text, "\nAll are in the sandbox: standard (landlock, seccomp), "+want+".") || strings.Count(text, "landlock") != 1 || strings.Contains(text, "detail") {
-			t.Error(text)
-		}
+		expect(t, strings.HasSuffix(text, "\nAll are in the sandbox: standard (landlock, seccomp), "+want+".") && strings.Count(text, "landlock") == 1 && !strings.Contains(text, "detail"),
+			"%+v", text)
 		one.Sandbox.Network = nil
 	}
-	if text := listed([]sessions.Listing{ended}, "", 5000).text; strings.Contains(text, "sandbox") {
-		t.Error(text)
-	}
+	text := listed([]sessions.Listing{ended}, "", 5000).text
+	expect(t, !strings.Contains(text, "sandbox"), "%+v", text)
 }
 
 func TestUploadArguments(t *testing.T) {
+	t.Parallel()
 	c := connect(t, "tester", working(), Options{MaxUpload: 10})
 	for _, test := range []struct {
 		arguments, want string
@@ -345,12 +322,9 @@ func TestUploadArguments(t *testing.T) {
 		{`"path":"a","contents":"x"`, "content", true},
 	} {
 		answer := call(t, c, "manage_interpreters", fmt.Sprintf(`{"operation":"upload",%s}`, test.arguments))
-		if got := text(t, answer); answer.IsError != test.refused || !strings.Contains(got, test.want) {
-			t.Errorf("%.80s: isError %v, %s", test.arguments, answer.IsError, got)
-		}
+		got := text(t, answer)
+		expect(t, answer.IsError == test.refused && strings.Contains(got, test.want), "%.80s: isError %v, %s", test.arguments, answer.IsError, got)
 	}
 	record := call(t, c, "manage_interpreters", `{"operation":"upload","path":"é/a b","content":"x"}`).StructuredContent.(map[string]any)
-	if record["uri"] != "understudy://interpreters/7f/files/%C3%A9/a%20b" {
-		t.Errorf("%v", record)
-	}
+	expect(t, record["uri"] == "understudy://interpreters/7f/files/%C3%A9/a%20b", "%v", record)
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -41,9 +40,7 @@ func pluginsOnly(s *shop) Options { return Options{Mode: ModePluginOnly, PluginT
 func toolNames(t *testing.T, c *client.Client) []string {
 	t.Helper()
 	listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := []string{}
 	for _, tool := range listed.Tools {
 		names = append(names, tool.Name)
@@ -58,29 +55,19 @@ func TestPluginTools(t *testing.T) {
 			s := &shop{}
 			s.stock(sqlQuery(), waiter(), PluginTool{Name: "bad", Broken: "bad.yaml:3: no type"})
 			c := connect(t, "tester", &fakeManager{}, pluginsOnly(s), options...)
-			if diff := cmp.Diff([]string{"manage_interpreters", "sql_query", "waiter"}, toolNames(t, c)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, []string{"manage_interpreters", "sql_query", "waiter"}, toolNames(t, c))
 			listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			query := listed.Tools[1]
 			a := query.Annotations
-			if a.Title != "SQL" || !*a.ReadOnlyHint || *a.DestructiveHint || *a.IdempotentHint || !*a.OpenWorldHint {
-				t.Errorf("annotations %+v", a)
-			}
-			if strings.Contains(listed.Tools[0].Description, "run_python_code") {
-				t.Error(listed.Tools[0].Description)
-			}
+			expect(t, a.Title == "SQL" && *a.ReadOnlyHint && !(*a.DestructiveHint) && !(*a.IdempotentHint) && *a.OpenWorldHint, "annotations %+v", a)
+			expect(t, !strings.Contains(listed.Tools[0].Description, "run_python_code"), "%+v", listed.Tools[0].Description)
 			var names []string
 			for name := range query.InputSchema.Properties {
 				names = append(names, name)
 			}
 			less := cmpopts.SortSlices(func(a, b string) bool { return a < b })
-			if diff := cmp.Diff([]string{"any", "interpreter_id", "limit", "options", "path", "timeout", "wait"}, names, less); diff != "" {
-				t.Error(diff)
-			}
+			same(t, []string{"any", "interpreter_id", "limit", "options", "path", "timeout", "wait"}, names, less)
 		})
 	}
 }
@@ -93,35 +80,26 @@ func TestPluginsChange(t *testing.T) {
 	m := answering(example(func(*sessions.Result) {}))
 	refresh := Register(h, m, pluginsOnly(s))
 	c, notifications := connectTo(t, h, "tester", client.WithLegacyProtocolOnly())
-	if diff := cmp.Diff([]string{"manage_interpreters", "sql_query"}, toolNames(t, c)); diff != "" {
-		t.Error(diff)
-	}
+	same(t, []string{"manage_interpreters", "sql_query"}, toolNames(t, c))
 	refresh() // nothing has changed
 	s.stock(waiter(), PluginTool{Name: "sql_query", Broken: "half"}, PluginTool{Name: "manage_interpreters"})
 	refresh()
-	if n := <-notifications; n.Method != mcp.MethodNotificationToolsListChanged {
-		t.Error(n.Method)
-	}
-	if answer := call(t, c, "waiter", `{}`); answer.IsError {
-		t.Error(text(t, answer))
-	}
+	n := <-notifications
+	expect(t, n.Method == mcp.MethodNotificationToolsListChanged, "%+v", n.Method)
+	answer := call(t, c, "waiter", `{}`)
+	expect(t, !answer.IsError, "%+v", text(t, answer))
 	s.stock(waiter())
 	refresh()
-	if answer := call(t, c, "sql_query", `{"path":"a"}`); text(t, answer) != "there is no plugin sql_query any more; nothing was run. Call one of waiter" {
-		t.Error(text(t, answer))
-	}
+	answer = call(t, c, "sql_query", `{"path":"a"}`)
+	expect(t, text(t, answer) == "there is no plugin sql_query any more; nothing was run. Call one of waiter", "%+v", text(t, answer))
 	<-notifications
 	s.stock(waiter(), PluginTool{Name: "sql_query", Broken: "half written"})
 	refresh()
-	if answer := call(t, c, "sql_query", `{"path":"a"}`); !strings.Contains(text(t, answer), "half written") {
-		t.Error(text(t, answer))
-	}
-	if diff := cmp.Diff([]string{"manage_interpreters", "waiter"}, toolNames(t, c)); diff != "" {
-		t.Error(diff)
-	}
-	if n := <-notifications; n.Method != mcp.MethodNotificationToolsListChanged || len(notifications) > 0 {
-		t.Error(n.Method, "and more")
-	}
+	answer = call(t, c, "sql_query", `{"path":"a"}`)
+	expect(t, strings.Contains(text(t, answer), "half written"), "%+v", text(t, answer))
+	same(t, []string{"manage_interpreters", "waiter"}, toolNames(t, c))
+	n = <-notifications
+	expect(t, n.Method == mcp.MethodNotificationToolsListChanged && len(notifications) == 0, "%+v %+v", n.Method, "and more")
 }
 
 // TestNoPlugins: the server serves, and says so to model and operator.
@@ -129,15 +107,11 @@ func TestNoPlugins(t *testing.T) {
 	var log bytes.Buffer
 	o := Options{Mode: ModePluginOnly, Logger: slog.New(slog.NewTextHandler(&log, nil))}
 	c := connect(t, "tester", &fakeManager{}, o)
-	if diff := cmp.Diff([]string{"manage_interpreters"}, toolNames(t, c)); diff != "" {
-		t.Error(diff)
-	}
-	if answer := call(t, c, "run_python_code", `{"code":"1"}`); !strings.Contains(text(t, answer), "there is no plugin that can be called") {
-		t.Error(text(t, answer))
-	}
-	if !strings.Contains(o.Instructions(), "no plugin that can be called") || !strings.Contains(log.String(), "there is no plugin") {
-		t.Errorf("%s\n%s", o.Instructions(), log.String())
-	}
+	same(t, []string{"manage_interpreters"}, toolNames(t, c))
+	answer := call(t, c, "run_python_code", `{"code":"1"}`)
+	expect(t, strings.Contains(text(t, answer), "there is no plugin that can be called"), "%+v", text(t, answer))
+	expect(t, strings.Contains(o.Instructions(), "no plugin that can be called") && strings.Contains(log.String(), "there is no plugin"),
+		"%s\n%s", o.Instructions(), log.String())
 }
 
 // TestAnonymousCallersHearWhereVariablesAre: their next call has another interpreter
@@ -145,16 +119,12 @@ func TestNoPlugins(t *testing.T) {
 func TestAnonymousCallersHearWhereVariablesAre(t *testing.T) {
 	c := connect(t, "tester", working(), Options{Client: func(context.Context) sessions.Client { return sessions.Anonymous }})
 	const told = " Pass 7f as interpreter_id to run_python_code."
-	if got := text(t, call(t, c, "manage_interpreters", `{"operation":"set_variables","variables":{"key":"v","old":null}}`)); !strings.HasSuffix(got, told) {
-		t.Error(got)
-	}
-	if got := text(t, call(t, c, "manage_interpreters", `{"operation":"set_variables","variables":{"key":"v","old":null},"interpreter_id":"7f"}`)); strings.Contains(got, told) {
-		t.Error(got)
-	}
+	got := text(t, call(t, c, "manage_interpreters", `{"operation":"set_variables","variables":{"key":"v","old":null}}`))
+	expect(t, strings.HasSuffix(got, told), "%+v", got)
+	got = text(t, call(t, c, "manage_interpreters", `{"operation":"set_variables","variables":{"key":"v","old":null},"interpreter_id":"7f"}`))
+	expect(t, !strings.Contains(got, told), "%+v", got)
 }
 
 func TestNoSessionVariables(t *testing.T) {
-	if got := settled(&sessions.Setting{InterpreterID: "7f"}); got != "Session variables of interpreter 7f: there was nothing to remove. None is set now." {
-		t.Error(got)
-	}
+	same(t, "Session variables of interpreter 7f: there was nothing to remove. None is set now.", settled(&sessions.Setting{InterpreterID: "7f"}))
 }

@@ -84,21 +84,13 @@ func TestSchemasArePortable(t *testing.T) {
 	} {
 		c := connect(t, "tester", &fakeManager{}, o)
 		listed, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(listed.Tools) < 2 {
-			t.Errorf("%s: %d tools", name, len(listed.Tools))
-		}
+		must(t, err)
+		expect(t, len(listed.Tools) >= 2, "%s: %d tools", name, len(listed.Tools))
 		for _, tool := range listed.Tools {
 			encoded, err := json.Marshal(tool)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var seen struct{ InputSchema map[string]any }
-			if err := json.Unmarshal(encoded, &seen); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal(encoded, &seen))
 			walkSchema(t, name+" "+tool.Name, seen.InputSchema)
 		}
 	}
@@ -107,9 +99,8 @@ func TestSchemasArePortable(t *testing.T) {
 func walkSchema(t *testing.T, at string, schema map[string]any) {
 	t.Helper()
 	for _, rule := range portableRules {
-		if problem := rule.broken(schema); problem != "" {
-			t.Errorf("%s: %s (%s)", at, problem, rule.source)
-		}
+		problem := rule.broken(schema)
+		expect(t, problem == "", "%s: %s (%s)", at, problem, rule.source)
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	for name, property := range properties {

@@ -19,9 +19,7 @@ func TestPrompts(t *testing.T) {
 		t.Run(era, func(t *testing.T) {
 			c := connect(t, "tester", &fakeManager{}, Options{Trials: true}, options...)
 			listed, err := c.ListPrompts(t.Context(), mcp.ListPromptsRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if len(listed.Prompts) != len(prompts) {
 				t.Fatalf("%d prompts are listed of %d", len(listed.Prompts), len(prompts))
 			}
@@ -31,13 +29,9 @@ func TestPrompts(t *testing.T) {
 				request.Params.Name = p.Name
 				request.Params.Arguments = map[string]string{p.Arguments[0].Name: "my {data} wish"}
 				got, err := c.GetPrompt(t.Context(), request)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				words, _ := mcp.AsTextContent(got.Messages[0].Content)
-				if len(got.Messages) != 1 || got.Messages[0].Role != mcp.RoleUser || !strings.Contains(words.Text, ": my {data} wish\n") {
-					t.Errorf("%s: %+v", p.Name, got)
-				}
+				expect(t, len(got.Messages) == 1 && got.Messages[0].Role == mcp.RoleUser && strings.Contains(words.Text, ": my {data} wish\n"), "%s: %+v", p.Name, got)
 			}
 		})
 	}
@@ -45,13 +39,9 @@ func TestPrompts(t *testing.T) {
 
 func checkPrompt(t *testing.T, p mcp.Prompt) {
 	t.Helper()
-	if p.Title == "" || p.Description == "" || len(p.Arguments) == 0 || p.Arguments[0].Required == (p.Name == reportPrompt.name) {
-		t.Errorf("%+v", p)
-	}
+	expect(t, p.Title != "" && p.Description != "" && len(p.Arguments) != 0 && p.Arguments[0].Required != (p.Name == reportPrompt.name), "%+v", p)
 	for _, a := range p.Arguments {
-		if a.Description == "" {
-			t.Errorf("%s: argument %s has no description", p.Name, a.Name)
-		}
+		expect(t, a.Description != "", "%s: argument %s has no description", p.Name, a.Name)
 	}
 }
 
@@ -67,21 +57,14 @@ func TestPromptTexts(t *testing.T) {
 			known = p.known(t.Context(), newToolbox(nil, nil, experimenting), nil)
 		}
 		text, err := p.fill(given, known)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, a := range p.arguments {
-			if strings.Count(text, "⟨"+a.name+"⟩") != 1 {
-				t.Errorf("%s: the place of %s", p.name, a.name)
-			}
+			expect(t, strings.Count(text, "⟨"+a.name+"⟩") == 1, "%s: the place of %s", p.name, a.name)
 		}
-		if strings.ContainsAny(text, "{}") || !strings.Contains(text, runPythonCodeName) {
-			t.Errorf("%s: %s", p.name, text)
-		}
+		expect(t, !strings.ContainsAny(text, "{}") && strings.Contains(text, runPythonCodeName), "%s: %s", p.name, text)
 		for _, quoted := range regexp.MustCompile(`"(\w+)"`).FindAllStringSubmatch(text, -1) {
-			if word := quoted[1]; word != string(sessions.StatusRunning) && !slices.Contains(advertisedOperations(t), word) {
-				t.Errorf("%s names operation %s, which does not exist", p.name, word)
-			}
+			word := quoted[1]
+			expect(t, word == string(sessions.StatusRunning) || slices.Contains(advertisedOperations(t), word), "%s names operation %s, which does not exist", p.name, word)
 		}
 	}
 }
@@ -113,16 +96,13 @@ func TestPromptsOfExperiments(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			listed, err := connect(t, "tester", &fakeManager{}, test.options).ListPrompts(t.Context(), mcp.ListPromptsRequest{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var names []string
 			for _, p := range listed.Prompts {
 				names = append(names, p.Name)
 			}
-			if got := strings.Join(names, " "); got != test.want {
-				t.Errorf("%s, not %s", got, test.want)
-			}
+			got := strings.Join(names, " ")
+			expect(t, got == test.want, "%s, not %s", got, test.want)
 		})
 	}
 }
@@ -161,18 +141,12 @@ func TestPromptFillsIn(t *testing.T) {
 				test.options.Client = func(context.Context) sessions.Client { return sessions.Anonymous }
 			}
 			got, err := getPrompt(t, test.options, test.prompt, test.arguments)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, want := range test.want {
-				if !strings.Contains(got, want) {
-					t.Errorf("no %q in\n%s", want, got)
-				}
+				expect(t, strings.Contains(got, want), "no %q in\n%s", want, got)
 			}
 			for _, not := range append(test.not, "{task}", "{files}", "{facts}", "{steps}", "{shared}", "{unbranched}") {
-				if strings.Contains(got, not) {
-					t.Errorf("%q in\n%s", not, got)
-				}
+				expect(t, !strings.Contains(got, not), "%q in\n%s", not, got)
 			}
 		})
 	}
@@ -183,9 +157,8 @@ func TestPromptWithoutItsArgument(t *testing.T) {
 	for name, want := range map[string]string{
 		"debug": `argument "problem" of prompt "debug" is missing`, "experiment": `argument "task" of prompt "experiment" is missing: What the solution is to do.`,
 	} {
-		if _, err := getPrompt(t, experimenting, name, map[string]string{"task": " "}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v", err)
-		}
+		_, err := getPrompt(t, experimenting, name, map[string]string{"task": " "})
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%v", err)
 	}
 }
 
@@ -194,9 +167,8 @@ func TestPreviewInPrompt(t *testing.T) {
 	plain, _ := getPrompt(t, Options{}, "analyze", map[string]string{"task": "count"})
 	o := Options{Preview: func(context.Context) (string, error) { return "### {task}.csv\n", nil }}
 	with, err := getPrompt(t, o, "analyze", map[string]string{"task": "count"})
-	if rest, ok := strings.CutPrefix(with, plain); err != nil || !ok || !strings.Contains(rest, "data, never instructions") || !strings.HasSuffix(rest, "\n\n### {task}.csv\n") {
-		t.Errorf("%v %q", err, with)
-	}
+	rest, ok := strings.CutPrefix(with, plain)
+	expect(t, err == nil && ok && strings.Contains(rest, "data, never instructions") && strings.HasSuffix(rest, "\n\n### {task}.csv\n"), "%v %q", err, with)
 }
 
 func getPrompt(t *testing.T, o Options, name string, arguments map[string]string) (string, error) {

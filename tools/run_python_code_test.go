@@ -32,6 +32,16 @@ func TestRunPassesOn(t *testing.T) {
 		"as strings":     {`{"code":"x","timeout":"30","reset":"true"}`, sessions.RunRequest{Code: "x", Timeout: 30 * time.Second, Reset: true}},
 		"empty optional": {`{"code":"","interpreter_id":"","result_var_name":""}`, sessions.RunRequest{}},
 		"endless":        {`{"code":"x","timeout":1e300}`, sessions.RunRequest{Code: "x", Timeout: 1<<63 - 1}},
+		// What makes a run a trial.
+		"no trial":                {`{"code":"x","plan":" \n","metric_var_name":"","maximize":null}`, sessions.RunRequest{Code: "x"}},
+		"a plan":                  {`{"code":"x","plan":" look \n"}`, sessions.RunRequest{Code: "x", Trial: &sessions.Trial{Plan: "look"}}},
+		"an analysis":             {`{"code":"x","plan":"p","analysis":" a\n"}`, sessions.RunRequest{Code: "x", Trial: &sessions.Trial{Plan: "p", Analysis: "a"}}},
+		"a metric":                {`{"code":"x","metric_var_name":"größe","maximize":false}`, sessions.RunRequest{Code: "x", Trial: &sessions.Trial{MetricVarName: "größe"}}},
+		"a metric in normal form": {`{"code":"x","metric_var_name":"ſcore","maximize":false}`, sessions.RunRequest{Code: "x", Trial: &sessions.Trial{MetricVarName: "score"}}},
+		"plan and metric":         {`{"code":"x","plan":"p","metric_var_name":"auc","maximize":true}`, sessions.RunRequest{Code: "x", Trial: &sessions.Trial{Plan: "p", MetricVarName: "auc", Maximize: true}}},
+		"a string for truth":      {`{"code":"x","metric_var_name":"auc","maximize":"True"}`, sessions.RunRequest{Code: "x", Trial: &sessions.Trial{MetricVarName: "auc", Maximize: true}}},
+		"a long plan":             {`{"code":"x","plan":"` + strings.Repeat("ä", 10_000) + `"}`, sessions.RunRequest{Code: "x", Trial: &sessions.Trial{Plan: strings.Repeat("ä", 10_000)}}},
+		"a plan and a result":     {`{"code":"x","result_var_name":"auc","plan":"p"}`, sessions.RunRequest{Code: "x", ResultVarName: "auc", Trial: &sessions.Trial{Plan: "p"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got sessions.RunRequest
@@ -40,13 +50,12 @@ func TestRunPassesOn(t *testing.T) {
 				caller, got = c, r
 				return example(func(*sessions.Result) {}), nil
 			}}
-			c := connect(t, "tester", m, Options{Client: func(context.Context) sessions.Client { return "stdio" }})
+			c := connect(t, "tester", m, Options{Trials: strings.Contains(test.arguments, `"plan"`) || test.want.Trial != nil, Client: func(context.Context) sessions.Client { return "stdio" }})
 			if answer := call(t, c, "run_python_code", test.arguments); answer.IsError {
 				t.Fatal(text(t, answer))
 			}
-			if diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress")); diff != "" || caller != "stdio" {
-				t.Errorf("caller %q\n%s", caller, diff)
-			}
+			diff := cmp.Diff(test.want, got, cmpopts.IgnoreFields(sessions.RunRequest{}, "Progress"))
+			expect(t, diff == "" && caller == "stdio", "caller %q\n%s", caller, diff)
 		})
 	}
 }
@@ -54,26 +63,38 @@ func TestRunPassesOn(t *testing.T) {
 // TestRefusals: nothing reaches the Manager (its fields are nil), and the text
 // says what to do.
 func TestRefusals(t *testing.T) {
-	for name, test := range map[string]struct{ tool, arguments, want string }{
-		"no code":            {"run_python_code", `{}`, `argument "code" is required for run_python_code`},
-		"misspelt":           {"run_python_code", `{"code":"x","interpeter_id":"7f"}`, `unknown argument "interpeter_id" for run_python_code; did you mean "interpreter_id"?`},
-		"an expression":      {"run_python_code", `{"code":"x","result_var_name":"df.mean()"}`, `argument "result_var_name" must be the name of one variable, not "df.mean()"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
-		"a keyword":          {"run_python_code", `{"code":"x","result_var_name":"None"}`, `argument "result_var_name" must be the name of one variable, not "None"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
-		"a digit first":      {"run_python_code", `{"code":"x","result_var_name":"2x"}`, `argument "result_var_name" must be the name of one variable, not "2x"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
-		"no time":            {"run_python_code", `{"code":"x","timeout":-1}`, `argument "timeout" must be at least 0 seconds, not -1`},
-		"a unit":             {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
-		"no operation":       {"manage_interpreters", `{}`, `argument "operation" is required for manage_interpreters`},
-		"delete what":        {"manage_interpreters", `{"operation":"delete"}`, `interpreter_id is required for delete operation`},
-		"unknown operation":  {"manage_interpreters", `{"operation":"explode"}`, `Unknown operation: explode (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "answer", "branch", "undo", "variables", "set_variables" or "upload", not "explode")`},
-		"misspelt operation": {"manage_interpreters", `{"operation":"lst"}`, `Unknown operation: lst (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "answer", "branch", "undo", "variables", "set_variables" or "upload", not "lst"; did you mean "list"?)`},
-		"not a word":         {"manage_interpreters", `{"operation":7}`, `argument "operation" must be a string, not the number 7`},
+	for name, test := range map[string]struct {
+		tool, arguments, want string
+		untried               bool
+	}{
+		"no code":               {"run_python_code", `{}`, `argument "code" is required for run_python_code`, false},
+		"misspelt":              {"run_python_code", `{"code":"x","interpeter_id":"7f"}`, `unknown argument "interpeter_id" for run_python_code; did you mean "interpreter_id"?`, true},
+		"an expression":         {"run_python_code", `{"code":"x","result_var_name":"df.mean()"}`, `argument "result_var_name" must be the name of one variable, not "df.mean()"; assign the expression to a variable at the end of code, as in result = …, and give that name`, true},
+		"a keyword":             {"run_python_code", `{"code":"x","result_var_name":"None"}`, `argument "result_var_name" must be the name of one variable, not "None"; assign the expression to a variable at the end of code, as in result = …, and give that name`, false},
+		"a digit first":         {"run_python_code", `{"code":"x","result_var_name":"2x"}`, `argument "result_var_name" must be the name of one variable, not "2x"; assign the expression to a variable at the end of code, as in result = …, and give that name`, false},
+		"no time":               {"run_python_code", `{"code":"x","timeout":-1}`, `argument "timeout" must be at least 0 seconds, not -1`, false},
+		"a unit":                {"run_python_code", `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`, true},
+		"no operation":          {"manage_interpreters", `{}`, `argument "operation" is required for manage_interpreters`, false},
+		"delete what":           {"manage_interpreters", `{"operation":"delete"}`, `interpreter_id is required for delete operation`, false},
+		"unknown operation":     {"manage_interpreters", `{"operation":"explode"}`, `Unknown operation: explode (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "answer", "branch", "undo", "variables", "set_variables" or "upload", not "explode")`, false},
+		"misspelt operation":    {"manage_interpreters", `{"operation":"lst"}`, `Unknown operation: lst (argument "operation" must be one of "create", "list", "delete", "restart", "interrupt", "wait", "answer", "branch", "undo", "variables", "set_variables" or "upload", not "lst"; did you mean "list"?)`, false},
+		"not a word":            {"manage_interpreters", `{"operation":7}`, `argument "operation" must be a string, not the number 7`, false},
+		"plan without trials":   {"run_python_code", `{"code":"x","plan":"p"}`, `argument "plan" needs a server started with --trials; leave it out, nothing was run`, true},
+		"metric without trials": {"run_python_code", `{"code":"x","metric_var_name":"auc","maximize":true}`, `argument "metric_var_name" needs a server started with --trials; leave it out, nothing was run`, true},
+		"analysis of nothing":   {"run_python_code", `{"code":"x","analysis":"a"}`, `argument "analysis" belongs to a trial: say in plan what this one tries, or leave analysis out`, false},
+		"analysis alone":        {"run_python_code", `{"code":"x","analysis":"a"}`, `argument "analysis" needs a server started with --trials; leave it out, nothing was run`, true},
+		"misspelt in a trial":   {"run_python_code", `{"code":"x","metric_name":"auc"}`, `unknown argument "metric_name" for run_python_code; did you mean "metric_var_name"?`, false},
+		"which way":             {"run_python_code", `{"code":"x","metric_var_name":"auc"}`, `argument "maximize" is required with metric_var_name: true if more of auc is better (accuracy), false if less is (an error, a loss)`, false},
+		"of what":               {"run_python_code", `{"code":"x","plan":"p","maximize":true}`, `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`, false},
+		"a metric's expression": {"run_python_code", `{"code":"x","metric_var_name":"s['auc']","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "s['auc']"; assign the expression to a variable at the end of code, as in score = …, and give that name`, false},
+		"a metric's keyword":    {"run_python_code", `{"code":"x","metric_var_name":"lambda","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "lambda"; assign the expression to a variable at the end of code, as in score = …, and give that name`, false},
+		"a long plan":           {"run_python_code", `{"code":"x","plan":"` + strings.Repeat("ä", 10_001) + `"}`, `argument "plan" may have 10,000 characters, not 10,001; a few sentences say what the trial tries and why`, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := connect(t, "tester", &fakeManager{}, Options{})
+			c := connect(t, "tester", &fakeManager{}, Options{Trials: !test.untried})
 			answer := call(t, c, test.tool, test.arguments)
-			if got := text(t, answer); !answer.IsError || got != test.want {
-				t.Errorf("isError %v\n got %s\nwant %s", answer.IsError, got, test.want)
-			}
+			got := text(t, answer)
+			expect(t, answer.IsError && got == test.want, "isError %v\n got %s\nwant %s", answer.IsError, got, test.want)
 		})
 	}
 }
@@ -98,12 +119,9 @@ func TestFailures(t *testing.T) {
 			}}
 			c := connect(t, "tester", m, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			answer := call(t, c, "run_python_code", `{"code":"x"}`)
-			if got := text(t, answer); !answer.IsError || got != test.want {
-				t.Errorf("isError %v, %q", answer.IsError, got)
-			}
-			if !strings.Contains(log.String(), test.logged) || (test.logged == "") != (log.Len() == 0) {
-				t.Errorf("log: %s", log.String())
-			}
+			got := text(t, answer)
+			expect(t, answer.IsError && got == test.want, "isError %v, %q", answer.IsError, got)
+			expect(t, strings.Contains(log.String(), test.logged) && (test.logged == "") == (log.Len() == 0), "log: %s", log.String())
 		})
 	}
 }
@@ -113,9 +131,7 @@ func TestPanicIsContained(t *testing.T) {
 	var log bytes.Buffer
 	c := connect(t, "tester", &fakeManager{}, Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	answer := call(t, c, "run_python_code", `{"code":"x"}`)
-	if !answer.IsError || !strings.Contains(log.String(), "panic") {
-		t.Errorf("%s, log %s", text(t, answer), log.String())
-	}
+	expect(t, answer.IsError && strings.Contains(log.String(), "panic"), "%s, log %s", text(t, answer), log.String())
 }
 
 // TestCancelReachesTheManager: the handler's context is the Manager's.
@@ -128,71 +144,8 @@ func TestCancelReachesTheManager(t *testing.T) {
 	}}
 	var request mcp.CallToolRequest
 	request.Params.Arguments = map[string]any{"code": "x"}
-	if answer, err := newToolbox(nil, m, Options{}).runPythonCode(ctx, request); !errors.Is(err, context.Canceled) {
-		t.Errorf("%+v, %v", answer, err)
-	}
-}
-
-// TestTrialPassesOn: what makes a run a trial reaches the Manager, and a run without
-// it is none.
-func TestTrialPassesOn(t *testing.T) {
-	for name, test := range map[string]struct {
-		arguments string
-		want      *sessions.Trial
-	}{
-		"no trial":      {`{"code":"x"}`, nil},
-		"empty":         {`{"code":"x","plan":" \n","metric_var_name":"","maximize":null}`, nil},
-		"plan":          {`{"code":"x","plan":" look \n"}`, &sessions.Trial{Plan: "look"}},
-		"analysis":      {`{"code":"x","plan":"p","analysis":" a\n"}`, &sessions.Trial{Plan: "p", Analysis: "a"}},
-		"metric":        {`{"code":"x","metric_var_name":"größe","maximize":false}`, &sessions.Trial{MetricVarName: "größe"}},
-		"normal form":   {`{"code":"x","metric_var_name":"ſcore","maximize":false}`, &sessions.Trial{MetricVarName: "score"}},
-		"both":          {`{"code":"x","plan":"p","metric_var_name":"auc","maximize":true}`, &sessions.Trial{Plan: "p", MetricVarName: "auc", Maximize: true}},
-		"as a string":   {`{"code":"x","metric_var_name":"auc","maximize":"True"}`, &sessions.Trial{MetricVarName: "auc", Maximize: true}},
-		"a long plan":   {`{"code":"x","plan":"` + strings.Repeat("ä", 10_000) + `"}`, &sessions.Trial{Plan: strings.Repeat("ä", 10_000)}},
-		"with a result": {`{"code":"x","result_var_name":"auc","plan":"p"}`, &sessions.Trial{Plan: "p"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var got *sessions.Trial
-			m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
-				got = r.Trial
-				return example(func(*sessions.Result) {}), nil
-			}}
-			if got := call(t, connect(t, "tester", m, Options{Trials: true}), runPythonCodeName, test.arguments); got.IsError {
-				t.Fatal(text(t, got))
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-// TestTrialRefusals: nothing reaches the Manager, and the text says what to do.
-func TestTrialRefusals(t *testing.T) {
-	for name, test := range map[string]struct {
-		trials          bool
-		arguments, want string
-	}{
-		"plan without trials":   {false, `{"code":"x","plan":"p"}`, `argument "plan" needs a server started with --trials; leave it out, nothing was run`},
-		"metric without trials": {false, `{"code":"x","metric_var_name":"auc","maximize":true}`, `argument "metric_var_name" needs a server started with --trials; leave it out, nothing was run`},
-		"analysis of nothing":   {true, `{"code":"x","analysis":"a"}`, `argument "analysis" belongs to a trial: say in plan what this one tries, or leave analysis out`},
-		"analysis alone":        {false, `{"code":"x","analysis":"a"}`, `argument "analysis" needs a server started with --trials; leave it out, nothing was run`},
-		"misspelt":              {true, `{"code":"x","metric_name":"auc"}`, `unknown argument "metric_name" for run_python_code; did you mean "metric_var_name"?`},
-		"seconds still":         {true, `{"code":"x","timeout":"1h"}`, `argument "timeout" must be a number of seconds, not the string "1h"`},
-		"result still":          {true, `{"code":"x","plan":"p","result_var_name":"1"}`, `argument "result_var_name" must be the name of one variable, not "1"; assign the expression to a variable at the end of code, as in result = …, and give that name`},
-		"which way":             {true, `{"code":"x","metric_var_name":"auc"}`, `argument "maximize" is required with metric_var_name: true if more of auc is better (accuracy), false if less is (an error, a loss)`},
-		"of what":               {true, `{"code":"x","plan":"p","maximize":true}`, `argument "maximize" is about a metric: name its variable in metric_var_name, or leave maximize out`},
-		"an expression":         {true, `{"code":"x","metric_var_name":"s['auc']","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "s['auc']"; assign the expression to a variable at the end of code, as in score = …, and give that name`},
-		"a keyword":             {true, `{"code":"x","metric_var_name":"lambda","maximize":true}`, `argument "metric_var_name" must be the name of one variable, not "lambda"; assign the expression to a variable at the end of code, as in score = …, and give that name`},
-		"a long plan":           {true, `{"code":"x","plan":"` + strings.Repeat("ä", 10_001) + `"}`, `argument "plan" may have 10,000 characters, not 10,001; a few sentences say what the trial tries and why`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			result := call(t, connect(t, "tester", &fakeManager{}, Options{Trials: test.trials}), runPythonCodeName, test.arguments)
-			if got := text(t, result); !result.IsError || got != test.want {
-				t.Errorf("isError %v\n got %s\nwant %s", result.IsError, got, test.want)
-			}
-		})
-	}
+	answer, err := newToolbox(nil, m, Options{}).runPythonCode(ctx, request)
+	expect(t, errors.Is(err, context.Canceled), "%+v, %v", answer, err)
 }
 
 // TestTrialOfAWait: a trial that was answered as running tells how it ended to who
@@ -210,10 +163,8 @@ func TestTrialOfAWait(t *testing.T) {
 		t.Error(got)
 	}
 	record := got.StructuredContent.(map[string]any)
-	if stop := record["stop"]; stop != "Still buggy after 3 debugs in a row: give this line up; improve the best trial, or draft something else." {
-		t.Errorf("the record says stop: %v", stop)
-	}
-	if told := record["trial"].(map[string]any); told["metric"] != 0.12345678901 {
-		t.Errorf("the record's metric is rounded: %v", told)
-	}
+	stop := record["stop"]
+	expect(t, stop == "Still buggy after 3 debugs in a row: give this line up; improve the best trial, or draft something else.", "the record says stop: %v", stop)
+	told := record["trial"].(map[string]any)
+	expect(t, told["metric"] == 0.12345678901, "the record's metric is rounded: %v", told)
 }

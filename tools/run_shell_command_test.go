@@ -20,9 +20,8 @@ func TestCommandsThatAreRefused(t *testing.T) {
 		`{"command": "ls", "reset": true}`: `"reset"`,
 		`{"command": "` + strings.Repeat("x", longestCommand+1) + `"}`: "upload",
 	} {
-		if answer := call(t, c, "run_shell_command", arguments); !answer.IsError || !strings.Contains(text(t, answer), want) {
-			t.Errorf("%.40s: %s", arguments, text(t, answer))
-		}
+		answer := call(t, c, "run_shell_command", arguments)
+		expect(t, answer.IsError && strings.Contains(text(t, answer), want), "%.40s: %s", arguments, text(t, answer))
 	}
 }
 
@@ -38,18 +37,14 @@ func TestWhatAModeDoesNotHave(t *testing.T) {
 				list: func(context.Context, sessions.Client) ([]sessions.Listing, error) { return nil, nil },
 			}
 			c := connect(t, "tester", m, Options{Mode: ModeCLIOnly}, options...)
-			if answer := call(t, c, "run_python_code", `{"code": "1"}`); !answer.IsError || !strings.Contains(text(t, answer), "Call run_shell_command") {
-				t.Error(text(t, answer))
-			}
+			answer := call(t, c, "run_python_code", `{"code": "1"}`)
+			expect(t, answer.IsError && strings.Contains(text(t, answer), "Call run_shell_command"), "%+v", text(t, answer))
 			for _, operation := range []string{"restart", "list"} {
 				got := text(t, call(t, c, "manage_interpreters", `{"operation": "`+operation+`"}`))
-				if !strings.Contains(got, "run_shell_command") || strings.Contains(got, "run_python_code") {
-					t.Errorf("%s: %s", operation, got)
-				}
+				expect(t, strings.Contains(got, "run_shell_command") && !strings.Contains(got, "run_python_code"), "%s: %s", operation, got)
 			}
-			if prompts, err := c.ListPrompts(t.Context(), mcp.ListPromptsRequest{}); err == nil && len(prompts.Prompts) > 0 {
-				t.Errorf("prompts about Python: %v", prompts.Prompts)
-			}
+			prompts, err := c.ListPrompts(t.Context(), mcp.ListPromptsRequest{})
+			expect(t, err != nil || len(prompts.Prompts) == 0, "prompts about Python: %v", prompts.Prompts)
 		})
 	}
 }

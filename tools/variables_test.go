@@ -38,9 +38,7 @@ func TestMatch(t *testing.T) {
 		"df_clean?": " |  |  | ",
 	} {
 		m, err := newMatch(asked)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		f := m.of(names)
 		var found []string
 		for _, v := range f.Variables {
@@ -50,28 +48,22 @@ func TestMatch(t *testing.T) {
 		for _, group := range [][]string{found, f.Functions, f.Classes, f.Imports} {
 			groups = append(groups, strings.Join(group, " "))
 		}
-		if got := strings.Join(groups, " | "); got != want {
-			t.Errorf("%q: %s; want %s", asked, got, want)
-		}
+		got := strings.Join(groups, " | ")
+		expect(t, got == want, "%q: %s; want %s", asked, got, want)
 	}
 }
 
 func TestWhatIsSaidOfAMatch(t *testing.T) {
 	m, err := newMatch("x*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	names := sessions.Namespace{Variables: named("x1:int", "y:int"), LeftOut: 3}
 	want := "1 of 5 variables:\nx1  int  1\n[of 5 variables only the first 2 were looked at]"
-	if r := described(names, m, nil, 1000); r.text != want || r.record["left_out"] != nil {
-		t.Error(r)
-	}
-	if r := described(sessions.Namespace{Variables: named("y:int"), LeftOut: 3}, m, nil, 1000); !strings.HasPrefix(r.text, "None of 4 variables matches \"x*\".\n[of 4 variables only the first 1 were looked at]") {
-		t.Error(r.text)
-	}
-	if r := described(sessions.Namespace{Variables: named("y:int")}, m, nil, 1000); r.text != `None of 1 variable matches "x*".` {
-		t.Error(r.text)
-	}
+	r := described(names, m, nil, 1000)
+	expect(t, r.text == want && r.record["left_out"] == nil, "%+v", r)
+	r = described(sessions.Namespace{Variables: named("y:int"), LeftOut: 3}, m, nil, 1000)
+	expect(t, strings.HasPrefix(r.text, "None of 4 variables matches \"x*\".\n[of 4 variables only the first 1 were looked at]"), "%+v", r.text)
+	r = described(sessions.Namespace{Variables: named("y:int")}, m, nil, 1000)
+	expect(t, r.text == `None of 1 variable matches "x*".`, "%+v", r.text)
 }
 
 // TestManyVariables: as many as the budget has room for, and the number of the rest.
@@ -84,12 +76,9 @@ func TestManyVariables(t *testing.T) {
 		r := described(sessions.Namespace{Variables: many, LeftOut: 700}, match{}, nil, budget)
 		shown := len(r.record["variables"].([]sessions.Variable))
 		n := utf8.RuneCountInString(r.text)
-		if left := r.record["left_out"]; n > budget || shown < want || left != 5700-shown {
-			t.Errorf("budget %d: %d characters, %d shown, %v left out", budget, n, shown, left)
-		}
-		if !strings.HasPrefix(r.text, "5700 variables:\nname0 ") || !strings.Contains(r.text, "more left out; narrow the list with match") {
-			t.Errorf("%s…", r.text[:100])
-		}
+		left := r.record["left_out"]
+		expect(t, n <= budget && shown >= want && left == 5700-shown, "budget %d: %d characters, %d shown, %v left out", budget, n, shown, left)
+		expect(t, strings.HasPrefix(r.text, "5700 variables:\nname0 ") && strings.Contains(r.text, "more left out; narrow the list with match"), "%s…", r.text[:100])
 	}
 }
 
@@ -100,9 +89,8 @@ func TestALongNameCostsItsOwnLine(t *testing.T) {
 		all = append(all, sessions.Variable{Name: fmt.Sprint("v", i), Type: "int", Repr: "1"})
 	}
 	r := described(sessions.Namespace{Variables: all}, match{}, nil, 4000)
-	if shown := len(r.record["variables"].([]sessions.Variable)); shown != len(all) {
-		t.Errorf("%d of %d are shown:\n%s", shown, len(all), r.text)
-	}
+	shown := len(r.record["variables"].([]sessions.Variable))
+	expect(t, shown == len(all), "%d of %d are shown:\n%s", shown, len(all), r.text)
 }
 
 // TestFewVariablesHaveLongValues: the room for values is shared out.
@@ -134,9 +122,8 @@ func TestColumnsOfAnyText(t *testing.T) {
 		strings.Repeat("n", 60) + "…  " + strings.Repeat("T", 60) + "…  5.0 MiB  a b c",
 		"b      A B (3,)",
 	}
-	if got := strings.Split(r.text, "\n"); !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
+	got := strings.Split(r.text, "\n")
+	expect(t, slices.Equal(got, want), "%q", got)
 }
 
 func TestLongLinesOfNames(t *testing.T) {
@@ -148,7 +135,6 @@ func TestLongLinesOfNames(t *testing.T) {
 		return sessions.Namespace{Imports: names, Classes: []string{strings.Repeat("C", 5000)}}, nil, nil
 	}}
 	got := text(t, call(t, connect(t, "tester", m, Options{}), "manage_interpreters", `{"operation":"variables"}`))
-	if n := len(got); n > 2000 || !strings.HasSuffix(got, " more") || !strings.Contains(got, "classes: CCC") {
-		t.Errorf("%d characters: %s", n, got)
-	}
+	n := len(got)
+	expect(t, n <= 2000 && strings.HasSuffix(got, " more") && strings.Contains(got, "classes: CCC"), "%d characters: %s", n, got)
 }

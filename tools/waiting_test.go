@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/sessions"
@@ -44,9 +43,7 @@ func TestProgress(t *testing.T) {
 		{"progress": 15., "message": "13 seconds of 10 seconds"},
 		{"progress": 16., "message": "14 seconds"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	same(t, want, got)
 }
 
 // TestAnswerHoldsBack: an answer comes a moment after the last notification,
@@ -57,13 +54,11 @@ func TestAnswerHoldsBack(t *testing.T) {
 		p.report(sessions.Progress{Elapsed: time.Second})
 		start := time.Now()
 		p.end(t.Context())
-		if held := time.Since(start); held != settling {
-			t.Errorf("held back for %s", held)
-		}
+		held := time.Since(start)
+		expect(t, held == settling, "held back for %s", held)
 		p.end(t.Context())
-		if held := time.Since(start); held != settling {
-			t.Errorf("held back again, %s in all", held)
-		}
+		held = time.Since(start)
+		expect(t, held == settling, "held back again, %s in all", held)
 
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -72,25 +67,24 @@ func TestAnswerHoldsBack(t *testing.T) {
 		p.report(sessions.Progress{Elapsed: 2 * time.Second})
 		start = time.Now()
 		p.end(gone)
-		if held := time.Since(start); held != 0 {
-			t.Errorf("held back for %s after the caller left", held)
-		}
+		held = time.Since(start)
+		expect(t, held == 0, "held back for %s after the caller left", held)
 	})
 }
 
 func TestNoTokenNoProgress(t *testing.T) {
 	p := newToolbox(nil, nil, Options{}).progress(t.Context(), mcp.CallToolRequest{})
-	if p != nil || p.listener() != nil {
-		t.Error("a client that gave no token is told of progress")
-	}
+	expect(t, p == nil && p.listener() == nil, "a client that gave no token is told of progress")
 	p.end(t.Context())
 }
 
 // TestProgressArrives: the client gets its own token back, and every
 // notification in order.
 func TestProgressArrives(t *testing.T) {
+	t.Parallel()
 	for era, options := range eras {
 		t.Run(era, func(t *testing.T) {
+			t.Parallel()
 			m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
 				r.Progress(sessions.Progress{Elapsed: time.Second, Limit: time.Hour, LastLine: "step 1"})
 				time.Sleep(progressGap)
@@ -107,13 +101,9 @@ func TestProgressArrives(t *testing.T) {
 			request.Params.Name = "run_python_code"
 			request.Params.Arguments = map[string]any{"code": "work()"}
 			request.Params.Meta = &mcp.Meta{ProgressToken: "token-7"}
-			if _, err := c.CallTool(t.Context(), request); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(c.CallTool(t.Context(), request)))
 			for _, message := range []string{"1 second of 1 hour: step 1", "2 seconds of 1 hour: step 2"} {
-				if diff := cmp.Diff([]any{"notifications/progress", "token-7", message}, <-arrived); diff != "" {
-					t.Error(diff)
-				}
+				same(t, []any{"notifications/progress", "token-7", message}, <-arrived)
 			}
 		})
 	}
@@ -151,9 +141,7 @@ func TestWhoGivesUpEarlyIsAnsweredBefore(t *testing.T) {
 				}
 				c := connect(t, test.client, m, test.o)
 				if test.lists {
-					if _, err := c.ListTools(t.Context(), mcp.ListToolsRequest{}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, errOf(c.ListTools(t.Context(), mcp.ListToolsRequest{})))
 				}
 				var request mcp.CallToolRequest
 				request.Params.Name = tool
@@ -165,16 +153,10 @@ func TestWhoGivesUpEarlyIsAnsweredBefore(t *testing.T) {
 					request.Params.Meta = &mcp.Meta{ProgressToken: "p"}
 				}
 				for range 2 { // having called once, a program lists, and is known for what it was
-					if _, err := c.CallTool(t.Context(), request); err != nil {
-						t.Fatal(err)
-					}
-					if _, err := c.ListTools(t.Context(), mcp.ListToolsRequest{}); err != nil {
-						t.Fatal(err)
-					}
+					must(t, errOf(c.CallTool(t.Context(), request)))
+					must(t, errOf(c.ListTools(t.Context(), mcp.ListToolsRequest{})))
 				}
-				if waited != test.want {
-					t.Errorf("it is kept waiting for %s, want %s", waited, test.want)
-				}
+				expect(t, waited == test.want, "it is kept waiting for %s, want %s", waited, test.want)
 			})
 		}
 	}
@@ -185,7 +167,5 @@ func TestBeginningsAreBounded(t *testing.T) {
 	for i := range 2*mostKnown + 5 {
 		b.note(sessions.Client("session:"+time.Duration(i).String()), true)
 	}
-	if len(b.listed) > mostKnown {
-		t.Errorf("%d clients are remembered", len(b.listed))
-	}
+	expect(t, len(b.listed) <= mostKnown, "%d clients are remembered", len(b.listed))
 }

@@ -53,7 +53,7 @@ func TestSoak(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the soak looks for processes and descriptors in Linux's /proc")
 	}
-	o := options{duration: time.Minute, seed: *seedFlag, start: "zygote", sessions: 12, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
+	o := options{duration: 30 * time.Second, seed: *seedFlag, start: "zygote", sessions: 12, python: os.Getenv("UNDERSTUDY_TEST_PYTHON")}
 	if testing.Short() {
 		o.duration /= 2
 	}

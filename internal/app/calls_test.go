@@ -36,12 +36,8 @@ func TestLineOfACall(t *testing.T) {
 		}
 		c.tell(transport.WithCaller(t.Context(), test.caller), test.call)
 		want := strings.Join([]string{test.call.Tool, test.call.Operation, test.call.Outcome}, "/")
-		if !strings.Contains(log.String(), test.want) || strings.Count(log.String(), "\n") != 1 || counted != want {
-			t.Errorf("%s: counted %s, log %s", name, counted, &log)
-		}
-		if strings.Contains(log.String(), "SECRETID") {
-			t.Errorf("%s: the log has a key: %s", name, &log)
-		}
+		expect(t, strings.Contains(log.String(), test.want) && strings.Count(log.String(), "\n") == 1 && counted == want, "%s: counted %s, log %s", name, counted, &log)
+		expect(t, !strings.Contains(log.String(), "SECRETID"), "%s: the log has a key: %s", name, &log)
 	}
 }
 
@@ -56,9 +52,8 @@ func TestLogOfForeignIDs(t *testing.T) {
 		strings.Repeat("ä", 5<<20):  strings.Repeat("ä", 16) + "…",
 		"a\nlevel=ERROR msg=forged": "a\nlevel=ERROR ms…",
 	} {
-		if got := loggable(sent); got != want {
-			t.Errorf("%.40q is logged as %.80q", sent, got)
-		}
+		got := loggable(sent)
+		expect(t, got == want, "%.40q is logged as %.80q", sent, got)
 	}
 }
 
@@ -78,8 +73,6 @@ func TestLineOfARead(t *testing.T) {
 		c := &calls{log: slog.New(slog.NewTextHandler(&log, nil)), level: slog.LevelInfo}
 		ctx := transport.WithCaller(t.Context(), transport.Caller{Client: "principal:alice", Principal: "alice", Request: "7"})
 		c.read(ctx, test.uri, test.err, time.Millisecond)
-		if !strings.Contains(log.String(), test.want) {
-			t.Errorf("%.400s", &log)
-		}
+		expect(t, strings.Contains(log.String(), test.want), "%.400s", &log)
 	}
 }

@@ -138,5 +138,5 @@ func (a *App) keepCodeOut(l net.Listener) net.Listener {
 	if a.config.Serve.SandboxMode() == config.SandboxOff {
 		return l
 	}
-	return sandbox.Outsiders(l, a.log)
+	return sandbox.RefuseSandboxed(l, a.log)
 }

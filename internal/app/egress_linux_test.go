@@ -17,18 +17,8 @@ func TestTheWayOut(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) { fmt.Fprint(out, "you asked ", r.Host) }))
 	t.Cleanup(site.Close)
 	_, port, err := net.SplitHostPort(site.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, err := Open(serveConfig(t, "--transport", "http", "--sandbox", "standard", "--start", "spawn", "--no-journal", "--allow-net", "localhost:"+port), quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	must(t, err)
+	a := opened(t, "--start", "spawn", "--allow-net", "localhost:"+port)
 	r, err := a.manager.Run(t.Context(), "ann", sessions.RunRequest{Code: strings.ReplaceAll(`
 import os, socket, urllib.request
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = ""
@@ -45,9 +35,7 @@ try:
 except OSError as error:
     print(error.strerror)
 `, "PORT", port)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if layers := activeLayers(a.python.wall.Load()); !slices.Contains(layers, "namespaces") {
 		t.Skip("there are no namespaces here: ", layers)
 	}
@@ -56,12 +44,9 @@ HTTP Error 403: understudy: no connection to localhost:1: the server's --allow-n
 <urlopen error Tunnel connection failed: 403 understudy: no connection to evil.net:443: the server's --allow-net does not list this host>
 Connection refused
 `
-	if r.Stdout != want {
-		t.Errorf("got %q, %s", r.Stdout, r.Traceback)
-	}
+	expect(t, r.Stdout == want, "got %q, %s", r.Stdout, r.Traceback)
 	a.python.proxy.Release(r.InterpreterID)
 	r, err = a.manager.Run(t.Context(), "ann", sessions.RunRequest{Code: "ask('http://localhost:1/')"})
-	if err != nil || !strings.Contains(r.Stdout, "refused") && !strings.Contains(r.Stdout, "reset") && !strings.Contains(r.Stdout, "closed") {
-		t.Errorf("after its release it gets %q, %v, %s, %s", r.Stdout, err, r.Status, r.Traceback)
-	}
+	expect(t, err == nil && (strings.Contains(r.Stdout, "refused") || strings.Contains(r.Stdout, "reset") || strings.Contains(r.Stdout, "closed")),
+		"after its release it gets %q, %v, %s, %s", r.Stdout, err, r.Status, r.Traceback)
 }

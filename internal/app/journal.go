@@ -14,9 +14,9 @@ import (
 	"understudy/sessions"
 )
 
-// pulseEvery is how often who watches learns what runs. What was printed until a second
+// heartbeatEvery is how often who watches learns what runs. What was printed until a second
 // before the server is killed has to be stored, and that takes a moment.
-const pulseEvery = time.Second / 2
+const heartbeatEvery = time.Second / 2
 
 // journalService is the journal of this server, and what tells it what runs.
 type journalService struct {
@@ -71,9 +71,9 @@ func (j *journalService) found(version string) {
 }
 
 // beat tells the journal twice a second what the sessions do, while it changes.
-func (j *journalService) beat(pulses func() []sessions.Heartbeat) {
+func (j *journalService) beat(heartbeats func() []sessions.Heartbeat) {
 	j.beats.Go(func(life context.Context) {
-		ticks := time.NewTicker(pulseEvery)
+		ticks := time.NewTicker(heartbeatEvery)
 		defer ticks.Stop()
 		var before []sessions.Heartbeat
 		skipped := 0
@@ -83,20 +83,20 @@ func (j *journalService) beat(pulses func() []sessions.Heartbeat) {
 				return
 			case <-ticks.C:
 			}
-			now := pulses()
+			now := heartbeats()
 			if unchanged(before, now) && (!anyRuns(now) || skipped < quietBeats) {
 				skipped++
 				continue
 			}
 			skipped = 0
-			if before = now; j.Pulse(life, now) != nil {
+			if before = now; j.SaveHeartbeats(life, now) != nil {
 				before = nil // who watches learns it later; calls say what is wrong
 			}
 		}
 	})
 }
 
-// quietBeats is how many pulses are left out while something runs and nothing is new of it:
+// quietBeats is how many heartbeats are left out while something runs and nothing is new of it:
 // each would write the whole tail of its output once more.
 const quietBeats = 19
 

@@ -16,18 +16,14 @@ import (
 func parsed(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir()}, args...), Lookup: func(string) (string, bool) { return "", false }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
 // A journal that can't be opened stops a server only if it was asked for.
 func TestJournalThatCantBeOpened(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
-	if err := os.WriteFile(text, []byte(strings.Repeat("no journal ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte(strings.Repeat("no journal ", 100)), 0o600))
 	for _, test := range []struct {
 		what  string
 		args  []string
@@ -41,19 +37,14 @@ func TestJournalThatCantBeOpened(t *testing.T) {
 	} {
 		c := parsed(t, test.args...)
 		if c.Journal == "" {
-			if err := os.Rename(text, c.JournalPath()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(text, c.JournalPath()))
 		}
 		var log bytes.Buffer
 		j, err := openJournal(c, "", slog.New(slog.NewTextHandler(&log, nil)))
-		if j != nil || (err != nil) != test.fails || strings.Contains(log.String(), "nothing is recorded") != test.warns {
-			t.Errorf("%s: %v, %v, log %q", test.what, j, err, log.String())
-		}
+		expect(t, j == nil && (err != nil) == test.fails && strings.Contains(log.String(), "nothing is recorded") == test.warns,
+			"%s: %v, %v, log %q", test.what, j, err, log.String())
 		if c.Journal == "" {
-			if err := os.Rename(c.JournalPath(), text); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(c.JournalPath(), text))
 		}
 	}
 }
@@ -62,26 +53,19 @@ func TestJournalThatCantBeOpened(t *testing.T) {
 func TestRunInTheJournal(t *testing.T) {
 	c := parsed(t, "--trials", "--steps", "7", "--session-variables", "KEY=sk-12345")
 	j, err := openJournal(c, "", slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	beats := make(chan struct{}, 100)
 	j.beat(func() []sessions.Heartbeat {
 		beats <- struct{}{}
 		return []sessions.Heartbeat{{InterpreterID: "a", Execution: 1}}
 	})
 	<-beats
-	if err := j.close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.close(t.Context()))
 	r, err := journal.OpenReader(c.JournalPath())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	run, err := r.Run(t.Context(), "")
-	if err != nil || run.Steps != 7 || run.RunDir != filepath.Join(c.DataDir, "experiments") || run.PID != os.Getpid() ||
-		!strings.Contains(run.Config, "steps: 7") || strings.Contains(run.Config, "sk-12345") {
-		t.Errorf("%+v, %v", run, err)
-	}
+	expect(t, err == nil && run.Steps == 7 && run.RunDir == filepath.Join(c.DataDir, "experiments") && run.PID == os.Getpid() &&
+		strings.Contains(run.Config, "steps: 7") && !strings.Contains(run.Config, "sk-12345"),
+		"%+v, %v", run, err)
 }

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"understudy/internal/check"
 	"understudy/internal/config"
 )
 
@@ -22,6 +23,15 @@ func configOf(t *testing.T, args ...string) *config.Config {
 	return c
 }
 
+// opened is a server whose sessions are behind the wall.
+func opened(t *testing.T, args ...string) *App {
+	t.Helper()
+	a, err := Open(serveConfig(t, append([]string{"--transport", "http", "--sandbox", "standard", "--no-journal"}, args...)...), quiet())
+	must(t, err)
+	t.Cleanup(func() { must(t, a.Close()) })
+	return a
+}
+
 // atHome gives the test a home and a current directory of its own.
 func atHome(t *testing.T) string {
 	t.Helper()
@@ -32,3 +42,8 @@ func atHome(t *testing.T) string {
 	t.Chdir(home)
 	return home
 }
+
+var must, expect = check.Must, check.Expect
+
+// errOf is the error alone of what a call returned.
+func errOf[T any](_ T, err error) error { return err }

@@ -43,7 +43,7 @@ func openNetwork(c *config.Config, log *slog.Logger) (_ *network, err error) {
 	if c.Serve.Socket != "" {
 		n.listener, err = connect.ListenSocket(c.Serve.Socket)
 		if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
-			n.listener = sandbox.Outsiders(n.listener, log)
+			n.listener = sandbox.RefuseSandboxed(n.listener, log)
 		}
 	} else {
 		n.listener, err = net.Listen("tcp", c.Serve.Addr)

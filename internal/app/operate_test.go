@@ -29,23 +29,17 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 	a := watchedApp(io.Discard)
 	defer a.manager.Close(t.Context())
 	listener, err := listenForWatchers("127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a.config.Serve.AllowHost = []string{"understudy.monitoring"}
 	n := &network{watchers: listener, door: &door{}} // a door that nobody passes
 	stop := n.watch(a)
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for path, want := range map[string]string{metricsPath: "understudy_interpreters 0", healthPath: "ok", readyPath: "ok"} {
 		response, err := client.Get("http://" + listener.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
-		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
-			t.Errorf("%s: %s %v\n%.200s", path, response.Status, err, body)
-		}
+		expect(t, err == nil && response.StatusCode == http.StatusOK && strings.Contains(string(body), want), "%s: %s %v\n%.200s", path, response.Status, err, body)
 	}
 	for name, change := range map[string]func(*http.Request){
 		"of a page with a name of its own": func(r *http.Request) { r.Host = "evil.example.org" },
@@ -53,22 +47,16 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 		"":                                 func(r *http.Request) { r.Host = "understudy.monitoring:9808" },
 	} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+listener.Addr().String()+metricsPath, http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		change(request)
 		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = response.Body.Close()
-		if refused := response.StatusCode == http.StatusForbidden; refused != (name != "") {
-			t.Errorf("a request %s: %s", name, response.Status)
-		}
+		refused := response.StatusCode == http.StatusForbidden
+		expect(t, refused == (name != ""), "a request %s: %s", name, response.Status)
 	}
-	if _, err := listenForWatchers(listener.Addr().String()); err == nil || !strings.Contains(err.Error(), "metrics-addr") {
-		t.Errorf("an address was taken twice: %v", err)
-	}
+	_, err = listenForWatchers(listener.Addr().String())
+	expect(t, err != nil && strings.Contains(err.Error(), "metrics-addr"), "an address was taken twice: %v", err)
 	stop()
 	if response, err := client.Get("http://" + listener.Addr().String() + healthPath); err == nil {
 		_ = response.Body.Close()
@@ -77,9 +65,8 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 
 	options := transport.HTTPOptions{Streamable: true}
 	n.operate(a, &options)
-	if options.Routes[metricsPath].Handler != nil || options.Routes[readyPath].Handler == nil {
-		t.Error("with an address of their own, metrics are served beside MCP too")
-	}
+	expect(t, options.Routes[metricsPath].Handler == nil && options.Routes[readyPath].Handler != nil,
+		"with an address of their own, metrics are served beside MCP too")
 }
 
 // TestStreamsHaveNoTime: how long somebody listens would hide how long answers take.
@@ -96,9 +83,7 @@ func TestStreamsHaveNoTime(t *testing.T) {
 	answer := httptest.NewRecorder()
 	a.metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, metricsPath, http.NoBody))
 	for _, line := range []string{`route="/mcp"} 1`, `route="/sse"} 1`, `route="/healthz"} 1`} {
-		if !strings.Contains(answer.Body.String(), "understudy_http_request_duration_seconds_count{"+line+"\n") {
-			t.Errorf("no %s among\n%s", line, answer.Body)
-		}
+		expect(t, strings.Contains(answer.Body.String(), "understudy_http_request_duration_seconds_count{"+line+"\n"), "no %s among\n%s", line, answer.Body)
 	}
 }
 
@@ -113,8 +98,6 @@ func TestLinesOfRequests(t *testing.T) {
 	}
 	for status, level := range map[int]string{200: "", 404: "", 401: "INFO", 403: "INFO", 429: "INFO", 500: "WARN", 503: "WARN"} {
 		line := lines(status)
-		if level == "" && line != "" || level != "" && !strings.Contains(line, "level="+level) || strings.Contains(line, "SECRET") {
-			t.Errorf("%d: %s", status, line)
-		}
+		expect(t, (level != "" || line == "") && (level == "" || strings.Contains(line, "level="+level)) && !strings.Contains(line, "SECRET"), "%d: %s", status, line)
 	}
 }

@@ -33,9 +33,7 @@ func pluginDir(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -44,29 +42,22 @@ func pluginDir(t *testing.T, files map[string]string) string {
 func TestShelf(t *testing.T) {
 	dir := pluginDir(t, pluginFiles)
 	s, err := openPlugins(configOf(t, "--plugins", dir), quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	given, revision := s.Plugins()
 	for i := range given {
-		if given[i].Helpers == "" {
-			t.Errorf("%s knows no state of the helpers", given[i].Name)
-		}
+		expect(t, given[i].Helpers != "", "%s knows no state of the helpers", given[i].Name)
 		given[i].Helpers, given[i].Doc = "", ""
 	}
 	want := []sessions.Plugin{
 		{Name: "bad", File: filepath.Join(dir, "bad.py"), Broken: "bad.yaml:1: it has no description"},
 		{Name: "good", File: filepath.Join(dir, "good.py"), Source: "source", Configuration: map[string]any{"k": []any{json.Number("1.0")}}, Signature: "(a=1)"},
 	}
-	if diff := cmp.Diff(want, given); diff != "" {
-		t.Error(diff)
-	}
-	if _, again := s.Plugins(); revision != 1 || again != 1 {
-		t.Errorf("revisions %d and %d", revision, again)
-	}
-	if got := s.summary(); !strings.Contains(got, "- good(a=1): It is good.") || !strings.Contains(got, "call says why): bad, open") || strings.Contains(got, "off") {
-		t.Error(got)
-	}
+	diff := cmp.Diff(want, given)
+	expect(t, diff == "", "%+v", diff)
+	_, again := s.Plugins()
+	expect(t, revision == 1 && again == 1, "revisions %d and %d", revision, again)
+	got := s.summary()
+	expect(t, strings.Contains(got, "- good(a=1): It is good.") && strings.Contains(got, "call says why): bad, open") && !strings.Contains(got, "off"), "%+v", got)
 }
 
 // TestPreloadOfPlugins: what they import is imported with what the operator has
@@ -76,31 +67,24 @@ func TestPreloadOfPlugins(t *testing.T) {
 		"a.yaml": "name: a\ndescription: d\npreload: [sqlite3, json]\n", "a.py": "",
 	}))
 	s, err := openPlugins(c, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff([]string{"numpy", "json", "sqlite3"}, s.preloading(c).Serve.Preload); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"numpy", "json"}, c.Serve.Preload); diff != "" {
-		t.Errorf("the settings have changed\n%s", diff)
-	}
+	must(t, err)
+	diff := cmp.Diff([]string{"numpy", "json", "sqlite3"}, s.preloading(c).Serve.Preload)
+	expect(t, diff == "", "%+v", diff)
+	diff = cmp.Diff([]string{"numpy", "json"}, c.Serve.Preload)
+	expect(t, diff == "", "the settings have changed\n%s", diff)
 }
 
 // TestPluginsOfNoUse: where nothing could call them they are not read, which is said.
 func TestPluginsOfNoUse(t *testing.T) {
 	var log bytes.Buffer
 	s, err := openPlugins(configOf(t, "--mode", "cli-only", "--plugins", pluginDir(t, pluginFiles)), slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil || s != nil || !strings.Contains(log.String(), "plugins are not used") || strings.Contains(log.String(), "plugin found") {
-		t.Errorf("%v %v %s", s, err, &log)
-	}
+	expect(t, err == nil && s == nil && strings.Contains(log.String(), "plugins are not used") && !strings.Contains(log.String(), "plugin found"),
+		"%v %v %s", s, err, &log)
 }
 
 func TestSessionVariablesAreChecked(t *testing.T) {
 	_, err := openPlugins(configOf(t, "--session-variables", "a="+strings.Repeat("x", 10_001)), quiet())
-	if err == nil || !strings.HasPrefix(err.Error(), "session-variables: session variable \"a\" has 10001 characters") {
-		t.Error(err)
-	}
+	expect(t, err != nil && strings.HasPrefix(err.Error(), "session-variables: session variable \"a\" has 10001 characters"), "%+v", err)
 }
 
 // TestLoading: each version of a plugin is loaded once; a list waits for that, and tells of
@@ -108,9 +92,7 @@ func TestSessionVariablesAreChecked(t *testing.T) {
 func TestLoading(t *testing.T) {
 	dir := pluginDir(t, pluginFiles)
 	s, err := openPlugins(configOf(t, "--plugins", dir), quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	problem, loads, refreshed := "good.py: no", 0, 0
 	s.load = func(_ context.Context, _ plugins.Set, p plugins.Plugin) (string, error) {
 		if loads++; p.Name != "good" {
@@ -123,15 +105,13 @@ func TestLoading(t *testing.T) {
 		s.begin()
 		s.await(t.Context())
 	}
-	if text := s.summary(); loads != 1 || refreshed != 1 || !strings.Contains(text, "Broken plugins (a call says why): bad, good, open") {
-		t.Errorf("%d loads, %d refreshes: %s", loads, refreshed, text)
-	}
-	if given, revision := s.Plugins(); revision != 2 || given[1].Broken != "" || given[1].Source == "" {
-		t.Errorf("%d: %+v", revision, given)
-	}
-	if all := s.tools(); all[1].Broken != problem {
-		t.Errorf("%+v", all)
-	}
+	text := s.summary()
+	expect(t, loads == 1 && refreshed == 1 && strings.Contains(text, "Broken plugins (a call says why): bad, good, open"),
+		"%d loads, %d refreshes: %s", loads, refreshed, text)
+	given, revision := s.Plugins()
+	expect(t, revision == 2 && given[1].Broken == "" && given[1].Source != "", "%d: %+v", revision, given)
+	all := s.tools()
+	expect(t, all[1].Broken == problem, "%+v", all)
 	s.passes.stop()
 	last := s.loaded
 	if s.begin(); s.loaded != last {
@@ -155,9 +135,7 @@ func TestLoad(t *testing.T) {
 		}
 		got, err := LoadPlugin(ctx, TrialOptions{Starter: w, Home: t.TempDir()}, set, set.Plugins[0])
 		cancel()
-		if err != nil || got != want || w.told != 1 {
-			t.Errorf("%q, %v, not %q", got, err, want)
-		}
+		expect(t, err == nil && got == want && w.told == 1, "%q, %v, not %q", got, err, want)
 	}
 }
 

@@ -52,16 +52,11 @@ func TestWhoseEnvironmentIsRun(t *testing.T) {
 		c := serveConfig(t, test.args...)
 		c.Python = test.python
 		found, err := FindPython(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if found.Project != test.want || test.want && found.Environment != filepath.Join(dir, ".venv") {
-			t.Errorf("%q: %+v", test.args, found)
-		}
+		must(t, err)
+		expect(t, found.Project == test.want && (!test.want || found.Environment == filepath.Join(dir, ".venv")), "%q: %+v", test.args, found)
 		sandboxed := c.Serve.SandboxMode() != config.SandboxOff && !c.Serve.OverNetwork()
-		if told := len(found.Passed) > 0 && strings.Contains(found.Passed[0].Reason, "--python"); told != sandboxed {
-			t.Errorf("%q: passed over: %v", test.args, found.Passed)
-		}
+		told := len(found.Passed) > 0 && strings.Contains(found.Passed[0].Reason, "--python")
+		expect(t, told == sandboxed, "%q: passed over: %v", test.args, found.Passed)
 	}
 }
 
@@ -111,45 +106,29 @@ func TestSeveralPythonsBehindTheWall(t *testing.T) {
 	needsLinux(t)
 	other := filepath.Join(t.TempDir(), "other")
 	makeVenv(t, other)
-	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--no-journal", "--pythons", "other="+filepath.Join(other, "bin", "python"))
-	a, err := Open(c, quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := a.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
+	a := opened(t, "--pythons", "other="+filepath.Join(other, "bin", "python"))
 	users := map[string]string{}
 	for _, name := range []string{"other", "", "other"} {
 		made, err := a.manager.Create(t.Context(), "me", sessions.CreateRequest{Python: name})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r, err := a.manager.Run(t.Context(), "me", sessions.RunRequest{InterpreterID: made.ID, Code: "import os, sys; x = [os.getuid(), sys.prefix]", ResultVarName: "x"})
 		if err != nil || r.Status != sessions.StatusOK {
 			t.Fatalf("%q: %v %+v", name, err, r)
 		}
 		user, prefix, _ := strings.Cut(strings.Trim(string(r.Result), "[]"), ",")
-		if strings.Contains(prefix, other) != (name == "other") {
-			t.Errorf("%q is of %s", name, prefix)
-		}
-		if before, taken := users[user]; taken && os.Geteuid() == 0 {
-			t.Errorf("%s and %s have one user, %s", before, made.ID, user)
-		}
+		expect(t, strings.Contains(prefix, other) == (name == "other"), "%q is of %s", name, prefix)
+		before, taken := users[user]
+		expect(t, !taken || os.Geteuid() != 0, "%s and %s have one user, %s", before, made.ID, user)
 		users[user] = made.ID
-		if r, err = a.manager.Run(t.Context(), "me", sessions.RunRequest{InterpreterID: made.ID, Code: "import nothing_of_that_name"}); err != nil || !strings.Contains(strings.Join(r.Notes, "\n"), "the sandbox has no network") {
-			t.Errorf("%q: an import that failed has the notes %q, %v", name, r.Notes, err)
-		}
+		r, err = a.manager.Run(t.Context(), "me", sessions.RunRequest{InterpreterID: made.ID, Code: "import nothing_of_that_name"})
+		expect(t, err == nil && strings.Contains(strings.Join(r.Notes, "\n"), "the sandbox has no network"),
+			"%q: an import that failed has the notes %q, %v", name, r.Notes, err)
 	}
 	all, err := a.manager.List(t.Context(), "me")
-	if err != nil || len(all) != 3 || all[0].Sandbox == nil || all[0].Sandbox.Mode != "standard" || !slices.Contains(all[0].Sandbox.Layers, "rlimits") {
-		t.Errorf("%+v %v", all, err)
-	}
-	if err := a.python.choose(t.Context(), config.PythonProject); err == nil || !strings.Contains(err.Error(), "servers over stdio") {
-		t.Errorf("a project over HTTP: %v", err)
-	}
+	expect(t, err == nil && len(all) == 3 && all[0].Sandbox != nil && all[0].Sandbox.Mode == "standard" && slices.Contains(all[0].Sandbox.Layers, "rlimits"),
+		"%+v %v", all, err)
+	err = a.python.choose(t.Context(), config.PythonProject)
+	expect(t, err != nil && strings.Contains(err.Error(), "servers over stdio"), "a project over HTTP: %v", err)
 }
 
 // A client may say that its user works elsewhere than where the server was started.
@@ -168,10 +147,6 @@ func TestThePythonOfAnotherProject(t *testing.T) {
 			}
 		}
 	}
-	if len(p.opened) != 2 {
-		t.Errorf("two Pythons have %d zygotes", len(p.opened))
-	}
-	if err := p.Close(); err != nil {
-		t.Error(err)
-	}
+	expect(t, len(p.opened) == 2, "two Pythons have %d zygotes", len(p.opened))
+	must(t, p.Close())
 }

@@ -78,18 +78,13 @@ func TestReadinessOfTheImpatient(t *testing.T) {
 	<-starter.asked
 	second, third := ask(t.Context()), ask(hurried)
 	leave()
-	if err := <-third; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left got %v", err)
-	}
+	err := <-third
+	expect(t, errors.Is(err, context.Canceled), "who left got %v", err)
 	close(starter.goOn)
 	for _, stays := range []chan error{first, second} {
-		if err := <-stays; err != nil {
-			t.Error(err)
-		}
+		must(t, <-stays)
 	}
-	if starter.starts != 1 || starter.closed != 1 {
-		t.Errorf("%d starts, %d ends", starter.starts, starter.closed)
-	}
+	expect(t, starter.starts == 1 && starter.closed == 1, "%d starts, %d ends", starter.starts, starter.closed)
 	r.close()
 }
 
@@ -104,12 +99,10 @@ func TestReadinessEnds(t *testing.T) {
 	}()
 	<-starter.asked
 	r.close()
-	if reason := <-answered; reason != stopReason {
-		t.Errorf("it is %q", reason)
-	}
-	if reason, err := r.verdict(t.Context()); reason != stopReason || err != nil || len(starter.asked) > 0 {
-		t.Errorf("%q %v", reason, err)
-	}
+	reason := <-answered
+	expect(t, reason == stopReason, "it is %q", reason)
+	reason, err := r.verdict(t.Context())
+	expect(t, reason == stopReason && err == nil && len(starter.asked) == 0, "%q %v", reason, err)
 }
 
 // TestReadinessWithAPolicy: interpreters are of no use when no code can be checked.
@@ -117,16 +110,12 @@ func TestReadinessWithAPolicy(t *testing.T) {
 	var log bytes.Buffer
 	r := newReadiness(tried(t, &trialStarter{}), slog.New(slog.NewTextHandler(&log, nil)))
 	r.check = func(context.Context) error { return errors.New("no checker at /secret/path") }
-	if reason, err := r.verdict(t.Context()); err != nil || !strings.Contains(reason, "code can't be checked") || strings.Contains(reason, "secret") {
-		t.Errorf("%q %v", reason, err)
-	}
-	if !strings.Contains(log.String(), "/secret/path") {
-		t.Errorf("the log does not say why: %s", log.String())
-	}
+	reason, err := r.verdict(t.Context())
+	expect(t, err == nil && strings.Contains(reason, "code can't be checked") && !strings.Contains(reason, "secret"), "%q %v", reason, err)
+	expect(t, strings.Contains(log.String(), "/secret/path"), "the log does not say why: %s", log.String())
 	r.check, r.checked = func(context.Context) error { return nil }, time.Time{}
-	if reason, err := r.verdict(t.Context()); reason != "" || err != nil {
-		t.Errorf("%q %v", reason, err)
-	}
+	reason, err = r.verdict(t.Context())
+	expect(t, reason == "" && err == nil, "%q %v", reason, err)
 	r.close()
 }
 
@@ -148,9 +137,7 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 	want(503, "no usable Python")
-	if !strings.Contains(log.String(), "/secret/path") {
-		t.Errorf("the log does not say why: %s", &log)
-	}
+	expect(t, strings.Contains(log.String(), "/secret/path"), "the log does not say why: %s", &log)
 	noPython = nil
 	want(503, "no usable Python") // the verdict holds for a moment
 	now = now.Add(unreadyHolds)
@@ -161,9 +148,7 @@ func TestReadiness(t *testing.T) {
 	for range 100 {
 		want(200, "ok")
 	}
-	if starter.starts != 2 || starter.closed != 1 {
-		t.Errorf("%d starts, %d ends", starter.starts, starter.closed)
-	}
+	expect(t, starter.starts == 2 && starter.closed == 1, "%d starts, %d ends", starter.starts, starter.closed)
 	starter.err = errors.New("out of memory")
 	now = now.Add(readyHolds)
 	r.prove() // a client got an interpreter
@@ -176,7 +161,5 @@ func TestReadiness(t *testing.T) {
 
 	answer := httptest.NewRecorder()
 	alive(answer, nil)
-	if answer.Code != http.StatusOK {
-		t.Error(answer.Code)
-	}
+	expect(t, answer.Code == http.StatusOK, "%+v", answer.Code)
 }

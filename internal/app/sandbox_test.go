@@ -22,9 +22,7 @@ import (
 func serveConfig(t *testing.T, args ...string) *config.Config {
 	t.Helper()
 	c, err := config.Parse(config.Source{Args: append([]string{"serve", "--data-dir", t.TempDir(), "--python", workertest.Python(t)}, args...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -39,35 +37,25 @@ func TestStdioHasNoWall(t *testing.T) {
 	var log bytes.Buffer
 	c := serveConfig(t)
 	wall, err := NewWall(t.Context(), c, workertest.Python(t), slog.New(slog.NewTextHandler(&log, nil)))
-	if wall != nil || err != nil || toldWalls(c) != nil || log.Len() > 0 {
-		t.Errorf("%v %v %v %s", wall, err, toldWalls(c), &log)
-	}
-	if newPythons(c, quiet()).Confines() {
-		t.Error("sessions are made as behind a wall")
-	}
+	expect(t, wall == nil && err == nil && toldWalls(c) == nil && log.Len() == 0, "%v %v %v %s", wall, err, toldWalls(c), &log)
+	expect(t, !newPythons(c, quiet()).Confines(), "sessions are made as behind a wall")
 }
 
 // TestAnOpenServerSaysSo: over a network it is worth a warning.
 func TestAnOpenServerSaysSo(t *testing.T) {
 	var log bytes.Buffer
 	wall, err := NewWall(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "off"), workertest.Python(t), slog.New(slog.NewTextHandler(&log, nil)))
-	if wall != nil || err != nil || !strings.Contains(log.String(), "level=WARN msg=\"there is no sandbox") {
-		t.Errorf("%v %v %s", wall, err, &log)
-	}
+	expect(t, wall == nil && err == nil && strings.Contains(log.String(), "level=WARN msg=\"there is no sandbox"), "%v %v %s", wall, err, &log)
 }
 
 // TestMissingLayersAreLogged: on stdio, too, where nobody else would hear of them.
 func TestMissingLayersAreLogged(t *testing.T) {
 	needsLinux(t)
 	wall, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: 1000, Landlock: 7, NoNamespaces: "it refuses", NoCgroups: "none"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var log bytes.Buffer
 	tellWall(serveConfig(t), wall, slog.New(slog.NewTextHandler(&log, nil)))
-	if strings.Count(log.String(), "level=WARN") != 1 || !strings.Contains(log.String(), `layer=namespaces because="it refuses"`) {
-		t.Errorf("got %s", &log)
-	}
+	expect(t, strings.Count(log.String(), "level=WARN") == 1 && strings.Contains(log.String(), `layer=namespaces because="it refuses"`), "got %s", &log)
 }
 
 func TestWallSettings(t *testing.T) {
@@ -75,23 +63,15 @@ func TestWallSettings(t *testing.T) {
 	read, write := t.TempDir(), t.TempDir()
 	c := serveConfig(t, "--transport", "http", "--sandbox", "standard", "--read", read, "--write", write, "--allow-net", "pypi.org", "--sandbox-floor", "rlimits", "--memory-limit", "1GB", "--disk-limit", "none")
 	got, err := wallSettings(t.Context(), c, workertest.Python(t), quiet())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got.Mode != sandbox.Standard || !slices.Equal(got.Read, []string{read}) || !slices.Equal(got.Write, []string{write}) ||
-		!slices.Equal(got.Floor, []sandbox.Layer{sandbox.Rlimits}) || got.Network.All || !slices.Equal(got.Network.Hosts, []string{"pypi.org"}) {
-		t.Errorf("%+v", got)
-	}
-	if l := got.Limits; l.Memory != 1_000_000_000 || l.Processes != 512 || l.Disk != 0 || l.FileSize != 0 {
-		t.Errorf("%+v", l)
-	}
-	if !slices.Contains(got.Python, libraryDir(c)) || slices.Contains(got.Python, "/") {
-		t.Errorf("%q", got.Python)
-	}
+	must(t, err)
+	expect(t, got.Mode == sandbox.Standard && slices.Equal(got.Read, []string{read}) && slices.Equal(got.Write, []string{write}) &&
+		slices.Equal(got.Floor, []sandbox.Layer{sandbox.Rlimits}) && !got.Network.All && slices.Equal(got.Network.Hosts, []string{"pypi.org"}),
+		"%+v", got)
+	l := got.Limits
+	expect(t, l.Memory == 1_000_000_000 && l.Processes == 512 && l.Disk == 0 && l.FileSize == 0, "%+v", l)
+	expect(t, slices.Contains(got.Python, libraryDir(c)) && !slices.Contains(got.Python, "/"), "%q", got.Python)
 	all, err := wallSettings(t.Context(), serveConfig(t, "--transport", "http", "--sandbox", "standard", "--allow-net", "all"), workertest.Python(t), quiet())
-	if err != nil || !all.Network.All || all.Network.Hosts != nil {
-		t.Errorf("%+v %v", all.Network, err)
-	}
+	expect(t, err == nil && all.Network.All && all.Network.Hosts == nil, "%+v %v", all.Network, err)
 }
 
 // TestModulesBesideTheServersOwn: a PYTHONPATH opens nothing of the server's.
@@ -101,12 +81,8 @@ func TestModulesBesideTheServersOwn(t *testing.T) {
 	t.Setenv("PYTHONPATH", filepath.Dir(c.DataDir)+":"+other)
 	var log bytes.Buffer
 	found, err := pythonDirectories(t.Context(), c, workertest.Python(t), slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil || slices.Contains(found, filepath.Dir(c.DataDir)) || !slices.Contains(found, other) {
-		t.Errorf("%q %v", found, err)
-	}
-	if !strings.Contains(log.String(), "it holds the data directory") {
-		t.Errorf("nobody is told: %s", &log)
-	}
+	expect(t, err == nil && !slices.Contains(found, filepath.Dir(c.DataDir)) && slices.Contains(found, other), "%q %v", found, err)
+	expect(t, strings.Contains(log.String(), "it holds the data directory"), "nobody is told: %s", &log)
 }
 
 // TestBelowTheFloor: a Python that says the host allows nothing stands for one that
@@ -117,20 +93,14 @@ func TestBelowTheFloor(t *testing.T) {
 	for _, args := range [][]string{{"--sandbox", "strict"}, {"--sandbox", "standard", "--sandbox-floor", "landlock"}} {
 		c := serveConfig(t, append([]string{"--transport", "http", "--addr", "127.0.0.1:0", "--python", python}, args...)...)
 		err := Serve(t.Context(), c, quiet())
-		if !errors.Is(err, sandbox.ErrBelowFloor) || !strings.Contains(err.Error(), "not serving") || !strings.Contains(err.Error(), "landlock") {
-			t.Errorf("%q: %v", args, err)
-		}
+		expect(t, errors.Is(err, sandbox.ErrBelowFloor) && strings.Contains(err.Error(), "not serving") && strings.Contains(err.Error(), "landlock"), "%q: %v", args, err)
 	}
 	// Without a floor it serves, as far as it goes, and says what is open.
 	var log bytes.Buffer
 	c := serveConfig(t, "--transport", "http", "--python", python)
-	if err := checkFloor(t.Context(), c); err != nil {
-		t.Error(err)
-	}
+	must(t, checkFloor(t.Context(), c))
 	wall, err := NewWall(t.Context(), c, python, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil || wall == nil || !strings.Contains(log.String(), "the sandbox leaves open: ") {
-		t.Errorf("%v %v %s", wall, err, &log)
-	}
+	expect(t, err == nil && wall != nil && strings.Contains(log.String(), "the sandbox leaves open: "), "%v %v %s", wall, err, &log)
 }
 
 // pythonOnABareHost runs the tests' Python, but answers the question what the host
@@ -140,9 +110,7 @@ func pythonOnABareHost(t *testing.T) string {
 	no := `{"landlock":0,"user":1000,"seccomp":"not here","namespaces":"not here","users":"not here","proc":"not here","cgroup":"not here"}`
 	path := filepath.Join(t.TempDir(), "python")
 	text := "#!/bin/sh\nif [ \"$2\" = -S ] && [ \"$3\" = -c ]; then cat >/dev/null; echo '" + no + "'; exit; fi\nexec " + workertest.Python(t) + " \"$@\"\n"
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o700))
 	return path
 }
 
@@ -152,33 +120,26 @@ func TestDirectoriesThatOnlyTheServersUserWrites(t *testing.T) {
 	needsLinux(t)
 	closed, open := t.TempDir(), t.TempDir()
 	for dir, mode := range map[string]os.FileMode{closed: 0o755, open: 0o777} {
-		if err := os.Chmod(dir, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, mode))
 	}
 	c := serveConfig(t, "--transport", "http", "--write", closed, "--write", open)
 	apart, err := sandbox.New(sandbox.Settings{Mode: sandbox.Standard}, sandbox.Host{User: os.Geteuid()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var want []string
 	if os.Geteuid() == 0 {
 		want = []string{closed}
 	}
-	if got := Unwritable(c, apart); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got := Unwritable(c, apart)
+	expect(t, slices.Equal(got, want), "%q, want %q", got, want)
 }
 
 // TestLimitsReachWorkersAndSessions: what was asked for holds without a wall too.
 func TestLimitsReachWorkersAndSessions(t *testing.T) {
 	c := serveConfig(t, "--memory-limit", "1GB", "--print-limit", "2MB")
-	if l := limitsOf(c); l.Memory != 1_000_000_000 || l.Output != 2_000_000 || l.Processes != 0 {
-		t.Errorf("%+v", l)
-	}
-	if o := sessionOptions(c, t.TempDir(), quiet()); o.MemoryLimit != 1_000_000_000 || o.PrintLimit != 2_000_000 {
-		t.Errorf("%d %d", o.MemoryLimit, o.PrintLimit)
-	}
+	l := limitsOf(c)
+	expect(t, l.Memory == 1_000_000_000 && l.Output == 2_000_000 && l.Processes == 0, "%+v", l)
+	o := sessionOptions(c, t.TempDir(), quiet())
+	expect(t, o.MemoryLimit == 1_000_000_000 && o.PrintLimit == 2_000_000, "%d %d", o.MemoryLimit, o.PrintLimit)
 }
 
 func TestWhoGetsAProxy(t *testing.T) {
@@ -189,15 +150,12 @@ func TestWhoGetsAProxy(t *testing.T) {
 			list = strings.Split(hosts, ",")
 		}
 		p, err := newEgress(list, nil, log)
-		if err != nil || (p != nil) != want {
-			t.Errorf("%q: %v, %v", hosts, p, err)
-		}
+		expect(t, err == nil && (p != nil) == want, "%q: %v, %v", hosts, p, err)
 		p.Close()
 	}
 	var usage *config.UsageError
-	if _, err := newEgress([]string{"pypi.org/simple"}, nil, log); !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "allow-net: ") {
-		t.Error(err)
-	}
+	_, err := newEgress([]string{"pypi.org/simple"}, nil, log)
+	expect(t, errors.As(err, &usage) && strings.HasPrefix(err.Error(), "allow-net: "), "%+v", err)
 }
 
 func TestWhereTheServerListens(t *testing.T) {
@@ -221,9 +179,8 @@ func TestWhereTheServerListens(t *testing.T) {
 		{network("127.0.0.1:8808", "127.0.0.1:9090", "/run/u.sock"), places("127.0.0.1:9090")},
 		{config.Serve{Transport: []string{config.TransportStdio}, Addr: "127.0.0.1:8808"}, nil},
 	} {
-		if got := ownPlaces(test.serve); !slices.Equal(got, test.want) {
-			t.Errorf("%v, not %v", got, test.want)
-		}
+		got := ownPlaces(test.serve)
+		expect(t, slices.Equal(got, test.want), "%v, not %v", got, test.want)
 	}
 }
 
@@ -247,8 +204,7 @@ func TestResolvedLimits(t *testing.T) {
 		{serveConfig(t, "--sandbox", "off").Serve, 4 * gb, sandbox.Limits{}},
 		{asked, 4 * gb, sandbox.Limits{Memory: gb, CPUs: 2, Disk: 2 * gb, Output: 3_000_000}},
 	} {
-		if got := ResolvedLimits(test.settings, test.memory); got != test.want {
-			t.Errorf("of %d bytes: %+v, not %+v", test.memory, got, test.want)
-		}
+		got := ResolvedLimits(test.settings, test.memory)
+		expect(t, got == test.want, "of %d bytes: %+v, not %+v", test.memory, got, test.want)
 	}
 }

@@ -15,13 +15,9 @@ func TestReadOnlyDirectory(t *testing.T) {
 		t.Skip("nothing can be mounted: ", err)
 	}
 	t.Cleanup(func() {
-		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
+		must(t, unix.Unmount(dir, unix.MNT_DETACH))
 	})
 	t.Chdir(dir)
 	p := projectDir(serveConfig(t))
-	if p.dir != filepath.Join(home, "understudy") || !strings.HasSuffix(p.unfit, dir+", which can't be written to") {
-		t.Errorf("%+v", p)
-	}
+	expect(t, p.dir == filepath.Join(home, "understudy") && strings.HasSuffix(p.unfit, dir+", which can't be written to"), "%+v", p)
 }

@@ -15,9 +15,7 @@ import (
 func TestWorkingDirectory(t *testing.T) {
 	home := atHome(t)
 	project := filepath.Join(home, "project")
-	if err := os.Mkdir(project, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(project, 0o755))
 	mine := filepath.Join(home, "understudy")
 	root := filepath.VolumeName(home) + string(filepath.Separator)
 	for name, test := range map[string]struct {
@@ -36,14 +34,11 @@ func TestWorkingDirectory(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Chdir(test.started)
 			dir, why := WorkingDirectory(serveConfig(t, test.args...))
-			if dir != test.dir || why != test.why {
-				t.Errorf("%q, %q", dir, why)
-			}
+			expect(t, dir == test.dir && why == test.why, "%q, %q", dir, why)
 		})
 	}
-	if _, err := os.Stat(mine); err == nil {
-		t.Error("it was made before anybody works there")
-	}
+	_, err := os.Stat(mine)
+	expect(t, err != nil, "it was made before anybody works there")
 }
 
 // Where the server finds no directory of its user's alone, it works in the data directory.
@@ -66,9 +61,7 @@ func TestNoHomeToWorkIn(t *testing.T) {
 		"another's":         {give, nil, "belongs to another user (4242)"},
 		"given to the code": {give, []string{"--sandbox", "standard"}, ""},
 		"a file": {func(t *testing.T, mine string) {
-			if err := os.WriteFile(mine, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(mine, nil, 0o600))
 		}, nil, "is no directory"},
 		"no home": {func(t *testing.T, _ string) {
 			for _, name := range []string{"HOME", "USERPROFILE"} {
@@ -90,18 +83,14 @@ func TestNoHomeToWorkIn(t *testing.T) {
 			if test.why != "" {
 				want = filepath.Join(data, "project")
 			}
-			if dir != want || !strings.HasPrefix(why, "the server was started in "+root) || !strings.Contains(why, test.why) {
-				t.Errorf("%q, %q", dir, why)
-			}
+			expect(t, dir == want && strings.HasPrefix(why, "the server was started in "+root) && strings.Contains(why, test.why), "%q, %q", dir, why)
 		})
 	}
 }
 
 func makeDir(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
-	if err := errors.Join(os.Mkdir(path, mode), os.Chmod(path, mode)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(path, mode), os.Chmod(path, mode)))
 }
 
 func TestPathOfURI(t *testing.T) {
@@ -119,9 +108,8 @@ func TestPathOfURI(t *testing.T) {
 		"file:///%zz":                {"", ""},
 	} {
 		for i, system := range []string{"linux", "windows"} {
-			if got := filepath.ToSlash(pathOfURI(uri, system)); got != want[i] {
-				t.Errorf("%s on %s: %q", uri, system, got)
-			}
+			got := filepath.ToSlash(pathOfURI(uri, system))
+			expect(t, got == want[i], "%s on %s: %q", uri, system, got)
 		}
 	}
 }
@@ -130,27 +118,19 @@ func TestKeptFiles(t *testing.T) {
 	c := serveConfig(t, "--data-dir", t.TempDir())
 	all := filepath.Join(c.DataDir, keptName)
 	k, err := openKept(c, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	k.sweeping.work.Wait() // its own must not meet what follows
 	live := k.dir
 	put := func(age time.Duration, parts ...string) {
 		path := filepath.Join(parts...)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, make([]byte, 1000), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o700))
+		must(t, os.WriteFile(path, make([]byte, 1000), 0o600))
 		run, _ := filepath.Rel(all, path)
 		for filepath.Dir(run) != "." {
 			run = filepath.Dir(run)
 		}
 		then := time.Now().Add(-age)
-		if err := os.Chtimes(filepath.Join(all, run), then, then); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(filepath.Join(all, run), then, then))
 	}
 	put(time.Hour, live, "one", "figures", "a.png")
 	put(time.Hour, all, "killed", lockName)
@@ -162,9 +142,7 @@ func TestKeptFiles(t *testing.T) {
 	put(20*time.Hour, all, "large", "one", "figures", "a.png")
 
 	s := keptSweep{keep: 24 * time.Hour, size: 2500, log: slog.New(slog.DiscardHandler)}
-	if err := s.sweep(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.sweep(t.Context(), all))
 	for path, there := range map[string]bool{
 		filepath.Join(live, "one", "figures", "a.png"):          true,
 		filepath.Join(all, "killed", "two", "figures", "a.png"): true,
@@ -175,36 +153,22 @@ func TestKeptFiles(t *testing.T) {
 		filepath.Join(all, "old"):                               false,
 		filepath.Join(all, "large"):                             false,
 	} {
-		if _, err := os.Lstat(path); (err == nil) != there {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err := os.Lstat(path)
+		expect(t, (err == nil) == there, "%s: %v", path, err)
 	}
 	// The next one takes it for what has ended now: it goes for its age in a day.
-	if err := s.sweep(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(filepath.Join(all, "long")); err != nil || time.Since(info.ModTime()) > time.Hour {
-		t.Errorf("%v, %v", info, err)
-	}
+	must(t, s.sweep(t.Context(), all))
+	info, err := os.Stat(filepath.Join(all, "long"))
+	expect(t, err == nil && time.Since(info.ModTime()) <= time.Hour, "%v, %v", info, err)
 	then := time.Now().Add(-25 * time.Hour)
-	if err := os.Chtimes(filepath.Join(all, "long"), then, then); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.sweep(t.Context(), all); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Lstat(filepath.Join(all, "long")); err == nil {
-		t.Error("a run that was found dead a day ago stays")
-	}
+	must(t, os.Chtimes(filepath.Join(all, "long"), then, then))
+	must(t, s.sweep(t.Context(), all))
+	_, err = os.Lstat(filepath.Join(all, "long"))
+	expect(t, err != nil, "a run that was found dead a day ago stays")
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := s.sweep(ended, all); err == nil {
-		t.Error("it goes on when the server has ended")
-	}
-	if err := k.close(); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(filepath.Join(live, "one", "figures", "a.png")); err != nil {
-		t.Error(err)
-	}
+	err = s.sweep(ended, all)
+	expect(t, err != nil, "it goes on when the server has ended")
+	must(t, k.close())
+	must(t, errOf(os.Lstat(filepath.Join(live, "one", "figures", "a.png"))))
 }

@@ -26,21 +26,16 @@ func TestRootGivesAWorkspaceToItsSessions(t *testing.T) {
 		return mustOpenWorkspace(t, c, slog.New(slog.DiscardHandler)).plan.Dir()
 	}
 	dir, given, link := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "link")
-	if err := errors.Join(os.Symlink(dir, link), os.Chown(given, 12345, 12345)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Symlink(dir, link), os.Chown(given, 12345, 12345)))
 	if got := open(link); got != dir {
 		t.Error(got)
 	}
 	open(given)
 	for path, want := range map[string]uint32{link: 0, dir: uint32(sandbox.SharedUser()), given: 12345} {
 		info, err := os.Lstat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := info.Sys().(*syscall.Stat_t).Uid; got != want {
-			t.Errorf("%s belongs to %d, not %d", path, got, want)
-		}
+		must(t, err)
+		got := info.Sys().(*syscall.Stat_t).Uid
+		expect(t, got == want, "%s belongs to %d, not %d", path, got, want)
 	}
 }
 
@@ -52,25 +47,18 @@ func TestAWorkspaceFromBeforeTheSandbox(t *testing.T) {
 	}
 	dir := t.TempDir()
 	input := filepath.Join(dir, "input")
-	if err := errors.Join(os.Mkdir(input, 0o700), os.WriteFile(filepath.Join(input, "a.csv"), nil, 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(input, 0o700), os.WriteFile(filepath.Join(input, "a.csv"), nil, 0o600)))
 	refused := func(user int) {
 		t.Helper()
 		err := GiveToSessions(dir, slog.New(slog.DiscardHandler))
-		if want := fmt.Sprintf("chown -R %d:%d %s", user, user, dir); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v does not say %q", err, want)
-		}
+		want := fmt.Sprintf("chown -R %d:%d %s", user, user, dir)
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%v does not say %q", err, want)
 	}
 	refused(sandbox.SharedUser())
 	if err := os.Chown(dir, 12345, 12345); err != nil { // which is not enough
 		t.Fatal(err)
 	}
 	refused(12345)
-	if err := os.Chown(input, 12345, 12345); err != nil {
-		t.Fatal(err)
-	}
-	if err := GiveToSessions(dir, slog.New(slog.DiscardHandler)); err != nil {
-		t.Error(err)
-	}
+	must(t, os.Chown(input, 12345, 12345))
+	must(t, GiveToSessions(dir, slog.New(slog.DiscardHandler)))
 }

@@ -23,9 +23,7 @@ import (
 func dataConfig(t *testing.T, named bool) *config.Config {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "x.csv")
-	if err := os.WriteFile(source, []byte("a,b\n1,2\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, []byte("a,b\n1,2\n"), 0o600))
 	c := &config.Config{}
 	c.DataDir, c.Serve.Data, c.Serve.DataMode = t.TempDir(), []string{source}, config.DataCopy
 	if named {
@@ -37,9 +35,7 @@ func dataConfig(t *testing.T, named bool) *config.Config {
 func mustOpenWorkspace(t *testing.T, c *config.Config, log *slog.Logger) *workspaceService {
 	t.Helper()
 	p, err := openWorkspace(c, "run1", log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
@@ -48,9 +44,7 @@ func mustOpenWorkspace(t *testing.T, c *config.Config, log *slog.Logger) *worksp
 func held(t *testing.T, dir string) (release func()) {
 	t.Helper()
 	own := filepath.Join(dir, ".understudy")
-	if err := os.MkdirAll(own, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(own, 0o700))
 	lock := flock.New(filepath.Join(own, "lock"))
 	if ok, err := lock.TryLock(); !ok || err != nil {
 		t.Fatal(err)
@@ -61,34 +55,24 @@ func held(t *testing.T, dir string) (release func()) {
 func TestStartsWaitForTheWorkspace(t *testing.T) {
 	p := mustOpenWorkspace(t, dataConfig(t, true), slog.New(slog.DiscardHandler))
 	release := held(t, p.plan.Dir())
-	if info, err := os.Stat(p.plan.Dir()); err != nil || !info.IsDir() {
-		t.Errorf("the working directory is not there at once: %v", err)
-	}
+	info, err := os.Stat(p.plan.Dir())
+	expect(t, err == nil && info.IsDir(), "the working directory is not there at once: %v", err)
 	p.begin()
 
 	impatient, cancel := context.WithCancel(t.Context())
 	cancel()
 	starter := &pythons{workspace: p}
-	if _, err := starter.Start(impatient, sessions.Spec{}); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if text := starter.Waiting(); text != "the workspace is being prepared (looking through the data)" {
-		t.Errorf("waiting for %q", text)
-	}
+	_, err = starter.Start(impatient, sessions.Spec{})
+	expect(t, errors.Is(err, context.Canceled), "%+v", err)
+	text := starter.Waiting()
+	expect(t, text == "the workspace is being prepared (looking through the data)", "waiting for %q", text)
 	release()
-	if err := p.use(t.Context()); err != nil {
-		t.Error(err)
-	}
-	if text := starter.Waiting(); text != "" {
-		t.Errorf("waiting for %q", text)
-	}
-	if _, err := os.Stat(filepath.Join(p.plan.Input(), "x.csv")); err != nil {
-		t.Error(err)
-	}
+	must(t, p.use(t.Context()))
+	text = starter.Waiting()
+	expect(t, text == "", "waiting for %q", text)
+	must(t, errOf(os.Stat(filepath.Join(p.plan.Input(), "x.csv"))))
 	p.work.stop()
-	if err := p.close(); err != nil {
-		t.Error(err)
-	}
+	must(t, p.close())
 }
 
 // TestStoppedPreparation leaves nobody waiting, and nothing on the disk.
@@ -100,30 +84,20 @@ func TestStoppedPreparation(t *testing.T) {
 	defer release()
 	p.begin()
 	p.work.stop()
-	if err := p.use(t.Context()); err == nil {
-		t.Error("an interpreter started in a workspace that is not prepared")
-	}
-	if err := p.close(); err != nil {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(filepath.Join(c.DataDir, "workspaces")); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
-	}
-	if log.Len() > 0 {
-		t.Errorf("who asked for it is told of an error: %s", &log)
-	}
+	err := p.use(t.Context())
+	expect(t, err != nil, "an interpreter started in a workspace that is not prepared")
+	must(t, p.close())
+	wantEmpty(t, filepath.Join(c.DataDir, "workspaces"))
+	expect(t, log.Len() == 0, "who asked for it is told of an error: %s", &log)
 }
 
 // TestBrokenDataLeavesNoWorkspace refuses before a server begins.
 func TestBrokenDataLeavesNoWorkspace(t *testing.T) {
 	c := dataConfig(t, false)
 	c.Serve.Data = append(c.Serve.Data, filepath.Join(t.TempDir(), "missing"))
-	if _, err := openWorkspace(c, "run1", slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "does not exist") {
-		t.Error(err)
-	}
-	if left, err := os.ReadDir(filepath.Join(c.DataDir, "workspaces")); err != nil || len(left) != 0 {
-		t.Errorf("left: %v, %v", left, err)
-	}
+	_, err := openWorkspace(c, "run1", slog.New(slog.DiscardHandler))
+	expect(t, err != nil && strings.Contains(err.Error(), "does not exist"), "%+v", err)
+	wantEmpty(t, filepath.Join(c.DataDir, "workspaces"))
 }
 
 func TestSoFar(t *testing.T) {
@@ -131,9 +105,8 @@ func TestSoFar(t *testing.T) {
 		"looking through the data": {},
 		"3.1 GB of 12 GB":          {Done: 3.1e9, Total: 12e9},
 	} {
-		if got := soFar(now); got != want {
-			t.Errorf("%+v: %q, want %q", now, got, want)
-		}
+		got := soFar(now)
+		expect(t, got == want, "%+v: %q, want %q", now, got, want)
 	}
 }
 
@@ -175,8 +148,7 @@ func TestPreview(t *testing.T) {
 		if err != nil {
 			text = "error: " + err.Error()
 		}
-		if code := strings.Join(asked, ""); !strings.Contains(text, step.want) || !strings.Contains(code, step.asks) || (code == "") != (step.asks == "") {
-			t.Errorf("%d: %q, after %q", i, text, asked)
-		}
+		code := strings.Join(asked, "")
+		expect(t, strings.Contains(text, step.want) && strings.Contains(code, step.asks) && (code == "") == (step.asks == ""), "%d: %q, after %q", i, text, asked)
 	}
 }

@@ -46,9 +46,7 @@ func TestHeader(t *testing.T) {
 	} {
 		principal, refusal := send(t, g, test.change)
 		if test.status == 0 {
-			if principal != "alice" {
-				t.Errorf("%s: %v", name, refusal)
-			}
+			expect(t, principal == "alice", "%s: %v", name, refusal)
 			continue
 		}
 		if refusal == nil || refusal.Status() != test.status || !strings.Contains(refusal.Challenge(), test.challenge) {
@@ -58,9 +56,7 @@ func TestHeader(t *testing.T) {
 		if strings.Contains(refusal.Challenge(), "resource_metadata") {
 			t.Errorf("%s: there is no issuer to find: %s", name, refusal.Challenge())
 		}
-		if strings.Contains(refusal.Error()+refusal.Challenge(), alice.Token) {
-			t.Errorf("%s: the refusal has the token", name)
-		}
+		expect(t, !strings.Contains(refusal.Error()+refusal.Challenge(), alice.Token), "%s: the refusal has the token", name)
 	}
 }
 
@@ -73,13 +69,9 @@ func FuzzHeader(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value, query string) {
 		r := &http.Request{Header: http.Header{"Authorization": {value}}, URL: &url.URL{Path: "/mcp", RawQuery: query}}
 		token, refusal := bearer(r)
-		if (token == "") != (refusal != nil) {
-			t.Fatalf("%q and %v", token, refusal)
-		}
+		insist(t, (token == "") == (refusal != nil), "%q and %v", token, refusal)
 		if refusal == nil {
-			if len(token) > longestToken || !token68.MatchString(token) || !strings.Contains(value, token) {
-				t.Fatalf("%q of %q", token, value)
-			}
+			insist(t, len(token) <= longestToken && token68.MatchString(token) && strings.Contains(value, token), "%q of %q", token, value)
 			return
 		}
 		told := refusal.challenged("https://example.org/", []string{value})

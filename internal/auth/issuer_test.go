@@ -97,9 +97,7 @@ func rsaKey(kid string, n int) *key { return &key{kid, jose.RS256, rsaKeys()[n]}
 
 func ecKey(t *testing.T, kid string) *key {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &key{kid, jose.ES256, k}
 }
 
@@ -119,12 +117,8 @@ func signed(t *testing.T, algorithm jose.SignatureAlgorithm, key any, kind strin
 		options = options.WithType(jose.ContentType(kind))
 	}
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: algorithm, Key: key}, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token, err := jwt.Signed(signer).Claims(claims).Serialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }

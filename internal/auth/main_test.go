@@ -8,7 +8,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

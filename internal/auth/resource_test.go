@@ -25,9 +25,7 @@ func (i *testIssuer) resource(c *clock, change func(*ResourceOptions)) *Resource
 		change(&o)
 	}
 	r, err := NewResource(o)
-	if err != nil {
-		i.t.Fatal(err)
-	}
+	must(i.t, err)
 	i.t.Cleanup(r.Close)
 	return r
 }
@@ -56,9 +54,7 @@ func send(t *testing.T, g *Gate, change func(*http.Request)) (string, *Refusal) 
 		return principal, nil
 	}
 	refusal, ok := err.(*Refusal)
-	if !ok || principal != "" {
-		t.Fatalf("%q with error %v", principal, err)
-	}
+	insist(t, ok && principal == "", "%q with error %v", principal, err)
 	return "", refusal
 }
 
@@ -115,9 +111,7 @@ func TestTokensOfAnIssuer(t *testing.T) {
 	} {
 		principal, refusal := show(t, g, test.token)
 		if test.status == 0 {
-			if refusal != nil || principal != i.URL+"|alice" {
-				t.Errorf("%s: %q, %v", name, principal, refusal)
-			}
+			expect(t, refusal == nil && principal == i.URL+"|alice", "%s: %q, %v", name, principal, refusal)
 			continue
 		}
 		if refusal == nil {
@@ -159,9 +153,7 @@ func TestClaimsAreTakenByTheirNames(t *testing.T) {
 		"good, misspelt more": {nil, `"SUB":"admin"`, ""},
 	} {
 		text, err := json.Marshal(i.claims(c, test.change))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		raw := strings.TrimSuffix(string(text), "}") + "," + test.last + "}"
 		principal, refusal := show(t, g, signedText(t, jose.SigningKey{Algorithm: k.algorithm, Key: k.private}, &jose.SignerOptions{}, raw))
 		switch {
@@ -177,13 +169,9 @@ func TestClaimsAreTakenByTheirNames(t *testing.T) {
 func tamper(t *testing.T, token string) string {
 	parts := strings.Split(token, ".")
 	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	changed := strings.Replace(string(claims), "alice", "admin", 1)
-	if changed == string(claims) {
-		t.Fatal("nothing was changed")
-	}
+	insist(t, changed != string(claims), "nothing was changed")
 	parts[1] = base64.RawURLEncoding.EncodeToString([]byte(changed))
 	return strings.Join(parts, ".")
 }
@@ -198,9 +186,7 @@ func unsigned(claims map[string]any) string {
 // taken for a secret.
 func hmacWithPublicKey(t *testing.T, k *key, claims map[string]any, asPEM bool) string {
 	der, err := x509.MarshalPKIXPublicKey(k.private.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret := der
 	if asPEM {
 		secret = pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
@@ -218,17 +204,11 @@ func withOwnKey(t *testing.T, k *key, claims map[string]any) string {
 func signedText(t *testing.T, with jose.SigningKey, options *jose.SignerOptions, claims string) string {
 	t.Helper()
 	signer, err := jose.NewSigner(with, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	object, err := signer.Sign([]byte(claims))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token, err := object.CompactSerialize()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
@@ -237,9 +217,8 @@ func TestPrincipalOfAnotherClaim(t *testing.T) {
 	k := ecKey(t, "k")
 	i.publish(k)
 	g := &Gate{Resource: i.resource(c, func(o *ResourceOptions) { o.PrincipalClaim = "email" })}
-	if principal, _ := show(t, g, k.sign(t, i.claims(c, map[string]any{"email": "a@example.org"}))); principal != i.URL+"|a@example.org" {
-		t.Errorf("%q", principal)
-	}
+	principal, _ := show(t, g, k.sign(t, i.claims(c, map[string]any{"email": "a@example.org"})))
+	expect(t, principal == i.URL+"|a@example.org", "%q", principal)
 	if principal, refusal := show(t, g, k.sign(t, i.claims(c, nil))); refusal == nil {
 		t.Errorf("%q without the claim", principal)
 	}
@@ -252,15 +231,13 @@ func TestKeysAreRotated(t *testing.T) {
 	g := &Gate{Resource: i.resource(c, nil)}
 	mustPass := func(k *key) {
 		t.Helper()
-		if _, refusal := show(t, g, k.sign(t, i.claims(c, nil))); refusal != nil {
-			t.Fatal(refusal)
-		}
+		_, refusal := show(t, g, k.sign(t, i.claims(c, nil)))
+		insist(t, refusal == nil, "%v", refusal)
 	}
 	mustPass(first)
 	mustPass(first)
-	if n := i.timesAsked(); n != 1 {
-		t.Errorf("the keys were fetched %d times for two tokens", n)
-	}
+	n := i.timesAsked()
+	expect(t, n == 1, "the keys were fetched %d times for two tokens", n)
 
 	i.publish(second)
 	if _, refusal := show(t, g, second.sign(t, i.claims(c, nil))); refusal == nil || i.timesAsked() != 1 {
@@ -289,9 +266,7 @@ func TestKeysAreRotated(t *testing.T) {
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after a minute: not %s", what)
-		}
+		insist(t, !time.Now().After(deadline), "after a minute: not %s", what)
 	}
 }
 
@@ -305,12 +280,8 @@ func TestIssuerThatIsDown(t *testing.T) {
 	token := k.sign(t, i.claims(c, map[string]any{"exp": c.time().Add(100 * time.Hour).Unix()}))
 
 	_, refusal := show(t, g, token)
-	if refusal == nil || refusal.Status() != http.StatusServiceUnavailable || refusal.Challenge() != "" {
-		t.Fatalf("%+v", refusal)
-	}
-	if !strings.Contains(log.String(), "could not be fetched") || strings.Contains(log.String(), token) {
-		t.Errorf("log: %s", log)
-	}
+	insist(t, refusal != nil && refusal.Status() == http.StatusServiceUnavailable && refusal.Challenge() == "", "%+v", refusal)
+	expect(t, strings.Contains(log.String(), "could not be fetched") && !strings.Contains(log.String(), token), "log: %s", log)
 	i.change(func() { i.down = false })
 	c.pass(refreshPause)
 	if _, refusal = show(t, g, token); refusal != nil {
@@ -359,9 +330,8 @@ func TestWhereKeysAreFound(t *testing.T) {
 				}
 			})}
 			_, refusal := show(t, g, k.sign(t, i.claims(c, map[string]any{"iss": i.URL + test.issuerPath})))
-			if found := refusal == nil; found != test.found {
-				t.Errorf("%v", refusal)
-			}
+			found := refusal == nil
+			expect(t, found == test.found, "%v", refusal)
 		})
 	}
 }
@@ -372,9 +342,8 @@ func TestKeysAreFoundAgainWithoutMetadata(t *testing.T) {
 	first, second := ecKey(t, "1"), ecKey(t, "2")
 	i.publish(first)
 	g := &Gate{Resource: i.resource(c, nil)}
-	if _, refusal := show(t, g, first.sign(t, i.claims(c, nil))); refusal != nil {
-		t.Fatal(refusal)
-	}
+	_, refusal := show(t, g, first.sign(t, i.claims(c, nil)))
+	insist(t, refusal == nil, "%v", refusal)
 	i.place = "/nowhere"
 	i.publish(second)
 	c.pass(time.Hour)
@@ -393,21 +362,16 @@ func TestKeysThatAreNotUsed(t *testing.T) {
 	var raw []json.RawMessage
 	for _, k := range []jose.JSONWebKey{small.public(), encrypting, secret, private, good} {
 		text, err := k.MarshalJSON()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		raw = append(raw, text)
 	}
 	raw = append(raw, json.RawMessage(`{"kty":"new"}`), json.RawMessage(`7`))
 	text, _ := json.Marshal(map[string]any{"keys": raw})
 	keys, err := parseKeys(text)
-	if err != nil || len(keys) != 1 || keys[0].KeyID != "good" {
-		t.Errorf("%v %v", keys, err)
-	}
+	expect(t, err == nil && len(keys) == 1 && keys[0].KeyID == "good", "%v %v", keys, err)
 	for _, useless := range []string{"", "{", "{}", `{"keys":[]}`, `{"keys":[{"kty":"oct","k":"AAAA"}]}`} {
-		if keys, err := parseKeys([]byte(useless)); err == nil {
-			t.Errorf("%s gave %v", useless, keys)
-		}
+		keys, err := parseKeys([]byte(useless))
+		expect(t, err != nil, "%s gave %v", useless, keys)
 	}
 }
 
@@ -423,22 +387,17 @@ func TestResourceOptionsThatMakeNoSense(t *testing.T) {
 	} {
 		o := good
 		change(&o)
-		if _, err := NewResource(o); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := NewResource(o)
+		expect(t, err != nil && strings.Contains(err.Error(), name), "%s: %v", name, err)
 	}
 	r, err := NewResource(good)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r.Close()
 }
 
 func TestMetadata(t *testing.T) {
 	r, err := NewResource(ResourceOptions{Issuer: "https://login.example.org", Audience: []string{audience}, Scopes: []string{"python"}, PublicURL: "https://python.example.org/"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	routes := r.Metadata([]string{"/mcp", "/sse"})
 	for path, resource := range map[string]string{
@@ -459,11 +418,8 @@ func TestMetadata(t *testing.T) {
 	}
 	answer := httptest.NewRecorder()
 	routes[MetadataPath].ServeHTTP(answer, httptest.NewRequest(http.MethodPost, MetadataPath, http.NoBody))
-	if answer.Code != http.StatusMethodNotAllowed || len(routes) != 3 {
-		t.Errorf("%d, %d routes", answer.Code, len(routes))
-	}
+	expect(t, answer.Code == http.StatusMethodNotAllowed && len(routes) == 3, "%d, %d routes", answer.Code, len(routes))
 	request := httptest.NewRequest(http.MethodPost, "/message", http.NoBody)
-	if got := r.metadataURL(request); got != "https://python.example.org/.well-known/oauth-protected-resource/sse" {
-		t.Error(got)
-	}
+	got := r.metadataURL(request)
+	expect(t, got == "https://python.example.org/.well-known/oauth-protected-resource/sse", "%v", got)
 }

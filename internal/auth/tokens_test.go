@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -27,26 +26,20 @@ func tokenFile(t *testing.T, lines ...string) string {
 
 func write(t *testing.T, path string, lines ...string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600))
 }
 
 func made(t *testing.T, name string, scopes []string, expires time.Time) Made {
 	t.Helper()
 	m, err := Make(name, scopes, expires)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return m
 }
 
 func opened(t *testing.T, path string, c *clock, log *journal) *Gate {
 	t.Helper()
 	tokens, err := openTokens(path, log.logger(), c.time)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Gate{Tokens: tokens, Scope: ScopeMCP}
 }
 
@@ -104,48 +97,27 @@ func TestTokenFileIsReadAgain(t *testing.T) {
 		principal, _ := show(t, g, m.Token)
 		return principal
 	}
-	if who(alice) != "alice" || who(bob) != "" {
-		t.Fatal("before any change")
-	}
+	insist(t, who(alice) == "alice" && who(bob) == "", "before any change")
 
-	if err := Add(path, bob); err != nil {
-		t.Fatal(err)
-	}
-	if who(alice) != "alice" || who(bob) != "bob" {
-		t.Error("bob was added")
-	}
+	must(t, Add(path, bob))
+	expect(t, who(alice) == "alice" && who(bob) == "bob", "bob was added")
 
 	for _, broken := range [][]string{{"alice swordfish"}, {alice.Line, alice.Line}} {
 		write(t, path, broken...)
-		if who(alice) != "alice" || who(bob) != "bob" {
-			t.Error("a broken file changed who may come in")
-		}
+		expect(t, who(alice) == "alice" && who(bob) == "bob", "a broken file changed who may come in")
 	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if who(alice) != "alice" {
-		t.Error("a file that is being replaced locked everybody out")
-	}
-	if n := strings.Count(log.String(), "can't be used"); n < 3 {
-		t.Errorf("%d of 3 faults were logged: %s", n, log)
-	}
-	if strings.Contains(log.String(), "swordfish") {
-		t.Error("what stood in the hash's place was logged")
-	}
+	must(t, os.Remove(path))
+	expect(t, who(alice) == "alice", "a file that is being replaced locked everybody out")
+	n := strings.Count(log.String(), "can't be used")
+	expect(t, n >= 3, "%d of 3 faults were logged: %s", n, log)
+	expect(t, !strings.Contains(log.String(), "swordfish"), "what stood in the hash's place was logged")
 
 	replacement := filepath.Join(t.TempDir(), "new")
 	write(t, replacement, bob.Line)
-	if err := os.Rename(replacement, path); err != nil {
-		t.Fatal(err)
-	}
-	if who(alice) != "" || who(bob) != "bob" {
-		t.Error("alice was removed")
-	}
+	must(t, os.Rename(replacement, path))
+	expect(t, who(alice) == "" && who(bob) == "bob", "alice was removed")
 	write(t, path, "# nobody")
-	if who(bob) != "" {
-		t.Error("everybody was removed")
-	}
+	expect(t, who(bob) == "", "everybody was removed")
 }
 
 // TestTokenFileThatIsGone: to take the file away locks everybody out, though not
@@ -155,9 +127,7 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	alice := made(t, "alice", nil, time.Time{})
 	path := tokenFile(t, alice.Line)
 	old := c.time().Add(-time.Hour)
-	if err := os.Chtimes(path, old, old); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path, old, old))
 	g := opened(t, path, c, log)
 	comesIn := func() bool {
 		principal, _ := show(t, g, alice.Token)
@@ -165,38 +135,25 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	}
 	move := func(from, to string) {
 		t.Helper()
-		if err := os.Rename(from, to); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(from, to))
 	}
 	away := path + ".away"
 	for range 2 {
 		move(path, away)
 		c.pass(time.Hour) // nobody asked in between
-		if !comesIn() {
-			t.Fatal("locked out by a file that was only just missed")
-		}
+		insist(t, comesIn(), "locked out by a file that was only just missed")
 		c.pass(goneFor - time.Second)
-		if !comesIn() {
-			t.Fatal("locked out before the time")
-		}
+		insist(t, comesIn(), "locked out before the time")
 		c.pass(time.Second)
-		if comesIn() {
-			t.Fatal("a file that is gone lets clients in")
-		}
+		insist(t, !comesIn(), "a file that is gone lets clients in")
 		c.pass(time.Second)
-		if comesIn() {
-			t.Fatal("locked out for a moment only")
-		}
+		insist(t, !comesIn(), "locked out for a moment only")
 		move(away, path)
 		c.pass(time.Second)
-		if !comesIn() {
-			t.Fatal("the file is there again")
-		}
+		insist(t, comesIn(), "the file is there again")
 	}
-	if n := strings.Count(log.String(), "is gone; nobody"); n != 2 {
-		t.Errorf("logged %d times: %s", n, log)
-	}
+	n := strings.Count(log.String(), "is gone; nobody")
+	expect(t, n == 2, "logged %d times: %s", n, log)
 	if n := strings.Count(log.String(), "read again"); n != 2 {
 		t.Errorf("read again %d times: %s", n, log)
 	}
@@ -206,35 +163,25 @@ func TestTokenFileThatIsGone(t *testing.T) {
 	move(path, away)
 	comesIn()
 	c.pass(goneFor)
-	if comesIn() {
-		t.Fatal("a file that is gone lets clients in")
-	}
+	insist(t, !comesIn(), "a file that is gone lets clients in")
 	stays := func(what string) {
 		t.Helper()
 		for range 3 {
-			if comesIn() {
-				t.Errorf("%s lets in whoever was locked out", what)
-			}
+			expect(t, !comesIn(), "%s lets in whoever was locked out", what)
 			c.pass(reload.LookEvery)
 		}
 	}
 	if runtime.GOOS != "windows" {
 		for _, from := range []string{away, tokenFile(t, bob.Line)} {
-			if err := os.Chmod(from, 0o664); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(from, 0o664))
 			move(from, path)
 			stays("a file that others can write to")
 		}
 	}
 	write(t, path, "bob sha256:typo")
-	if err := os.Chmod(path, 0o604); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(path, 0o604))
 	stays("a file with a mistake in it")
-	if strings.Contains(log.String(), "read by everybody") {
-		t.Error("a broken file is warned of again and again")
-	}
+	expect(t, !strings.Contains(log.String(), "read by everybody"), "a broken file is warned of again and again")
 	write(t, path, bob.Line)
 	stays("another file")
 	if principal, _ := show(t, g, bob.Token); principal != "bob" {
@@ -274,13 +221,9 @@ func TestTokenFilesWithMistakes(t *testing.T) {
 			continue
 		}
 		for _, w := range test.words {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: %q says nothing of %q", name, err, w)
-			}
+			expect(t, strings.Contains(err.Error(), w), "%s: %q says nothing of %q", name, err, w)
 		}
-		if strings.Contains(err.Error(), "ust_secret") {
-			t.Errorf("%s: the error has the token", name)
-		}
+		expect(t, !strings.Contains(err.Error(), "ust_secret"), "%s: the error has the token", name)
 	}
 	if _, err := OpenTokens(filepath.Join(t.TempDir(), "none"), (&journal{}).logger()); err == nil {
 		t.Error("a missing file was taken")
@@ -299,18 +242,14 @@ func TestTokenFileOfOthers(t *testing.T) {
 		refused bool
 		words   string
 	}{0o600: {false, ""}, 0o440: {false, ""}, 0o644: {false, "can be read by everybody"}, 0o620: {true, "chmod go-w"}, 0o602: {true, "chmod go-w"}} {
-		if err := os.Chmod(path, mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(path, mode))
 		log.text.Reset()
 		_, err := OpenTokens(path, log.logger())
 		said := log.String()
 		if err != nil {
 			said += err.Error()
 		}
-		if (err != nil) != want.refused || !strings.Contains(said, want.words) || want.words == "" && said != "" {
-			t.Errorf("mode %#o: %s", mode, said)
-		}
+		expect(t, (err != nil) == want.refused && strings.Contains(said, want.words) && (want.words != "" || said == ""), "mode %#o: %s", mode, said)
 	}
 }
 
@@ -318,41 +257,26 @@ func TestMakeAndAdd(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens")
 	expires := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
 	alice := made(t, "alice", []string{ScopeMCP}, expires)
-	if err := Add(path, alice); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Add(path, alice))
 	info, err := os.Stat(path)
-	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
-	}
+	expect(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o600), "%v %v", info, err)
 	if err := Add(path, made(t, "alice", nil, time.Time{})); err == nil || !strings.Contains(err.Error(), "nothing was added") {
 		t.Errorf("%v", err)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil || string(text) != alice.Line+"\n" || strings.Contains(string(text), alice.Token) {
-		t.Errorf("%q %v", text, err)
-	}
+	expect(t, err == nil && string(text) == alice.Line+"\n" && !strings.Contains(string(text), alice.Token), "%q %v", text, err)
 	entries, err := parseEntries(text)
-	if err != nil || len(entries) != 1 || !entries[0].expires.Equal(expires) || entries[0].String() != alice.Line {
-		t.Errorf("%v %v", entries, err)
-	}
-	if err := os.WriteFile(path, []byte("# no end of line"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := Add(path, alice); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, err == nil && len(entries) == 1 && entries[0].expires.Equal(expires) && entries[0].String() == alice.Line, "%v %v", entries, err)
+	must(t, os.WriteFile(path, []byte("# no end of line"), 0o600))
+	must(t, Add(path, alice))
 	if text, _ := os.ReadFile(path); string(text) != "# no end of line\n"+alice.Line+"\n" {
 		t.Errorf("%q", text)
 	}
 	for _, name := range []string{"", "-x", "a b", "ä", strings.Repeat("a", 65)} {
-		if _, err := Make(name, nil, time.Time{}); err == nil {
-			t.Errorf("%q was taken as a name", name)
-		}
+		_, err := Make(name, nil, time.Time{})
+		expect(t, err != nil, "%q was taken as a name", name)
 	}
-	if len(alice.Token) < shortestToken {
-		t.Error("our own tokens are too short")
-	}
+	expect(t, len(alice.Token) >= shortestToken, "our own tokens are too short")
 }
 
 // TestAddAtOnce: two that add at once both have their line, and a name is taken
@@ -371,44 +295,10 @@ func TestAddAtOnce(t *testing.T) {
 	}
 	adding.Wait()
 	known, err := OpenTokens(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if added.Load() != 10 || known.Count() != 10 {
 		t.Errorf("%d were added, and the file has %d", added.Load(), known.Count())
 	}
 	info, err := os.Stat(filepath.Dir(path))
-	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
-		t.Errorf("%v %v", info, err)
-	}
-}
-
-func TestBothKinds(t *testing.T) {
-	c, i, log := newClock(), newIssuer(t), &journal{}
-	k := ecKey(t, "k")
-	i.publish(k)
-	alice := made(t, "alice", nil, time.Time{})
-	file, err := openTokens(tokenFile(t, alice.Line), log.logger(), c.time)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := i.resource(c, func(o *ResourceOptions) { o.Logger = log.logger() })
-	g := &Gate{Tokens: file, Resource: r, Scope: ScopeMCP}
-	jwt := k.sign(t, i.claims(c, nil))
-	if principal, refusal := show(t, g, alice.Token); principal != "alice" {
-		t.Errorf("%q %v", principal, refusal)
-	}
-	if principal, refusal := show(t, g, jwt); principal != i.URL+"|alice" {
-		t.Errorf("%q %v", principal, refusal)
-	}
-	stranger := made(t, "x", nil, time.Time{}).Token
-	_, refusal := show(t, g, stranger)
-	if refusal == nil || refusal.Status() != http.StatusUnauthorized {
-		t.Errorf("%v", refusal)
-	}
-	for _, secret := range []string{alice.Token, jwt, stranger} {
-		if strings.Contains(log.String()+refusal.Error()+refusal.Challenge(), secret) {
-			t.Error("a token was told")
-		}
-	}
+	expect(t, err == nil && (runtime.GOOS == "windows" || info.Mode().Perm() == 0o700), "%v %v", info, err)
 }

@@ -23,24 +23,50 @@ import (
 func doctor(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	c, err := config.Parse(config.Source{Args: append([]string{"doctor"}, args...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var out bytes.Buffer
 	err = Doctor(t.Context(), c, &out)
 	return out.String(), err
 }
 
+// wantIn wants every part in what was printed.
+func wantIn(t *testing.T, out string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		expect(t, strings.Contains(out, part), "%q is not in\n%s", part, out)
+	}
+}
+
+// TestDoctorTriesARealWorker, and tells of the sandbox that there is, also where stdio has none.
 func TestDoctorTriesARealWorker(t *testing.T) {
 	out, err := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	must(t, err)
+	wantIn(t, out, "asked for with --python", "started and ran 1+1", "figures", "numpy", "open files", "--start", "full: Python code", "code may do whatever this user may")
+	if runtime.GOOS == "linux" {
+		wantIn(t, out, "\nSandbox\n", "rlimits", "landlock", "namespaces", "HTTP and SSE    standard: no network", "stdio           off: ", "--sandbox standard confines it", "none for an interpreter")
 	}
-	for _, want := range []string{"asked for with --python", "started and ran 1+1", "figures", "numpy", "open files", "--start", "full: Python code"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in\n%s", want, out)
-		}
+}
+
+// TestDoctorTriesTheGuards: the policy, and on Linux the sandbox.
+func TestDoctorTriesTheGuards(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "policy.yaml")
+	t.Setenv("UNDERSTUDY_POLICY", path)
+	must(t, os.WriteFile(path, []byte("blocked_module: []"), 0o600))
+	f := &findings{Works: true}
+	f.policy(t.Context(), configOf(t, "doctor"), nil)
+	expect(t, !f.Works && hasCheck(*f, "policy", stateFailed, "policy.yaml, line 1"), "%+v", f)
+
+	must(t, os.WriteFile(path, []byte("blocked_modules: [socket]"), 0o600))
+	wants := []string{"started and ran 1+1", "it has base rules"}
+	if runtime.GOOS == "linux" {
+		t.Setenv("UNDERSTUDY_SANDBOX", "standard")
+		t.Setenv("UNDERSTUDY_ALLOW_NET", "pypi.org")
+		t.Setenv("UNDERSTUDY_MEMORY_LIMIT", "1GB")
+		wants = append(wants, "standard: the hosts pypi.org", "for an interpreter 1.0 GB of memory, 512 processes")
 	}
+	out, err := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
+	must(t, err)
+	wantIn(t, out, wants...)
 }
 
 // TestDoctorNamesLibraries: what understudy knows best has a line each, all else has one,
@@ -58,9 +84,7 @@ func TestDoctorNamesLibraries(t *testing.T) {
 		minimal[name] = "1.0"
 	}
 	lock, err := requirements()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sum := fmt.Sprintf("%x", sha256.Sum256(lock))
 	const more, lacks = "openpyxl 1.0, pyarrow 1.0, polars 1.0", "openpyxl, pyarrow, polars, duckdb"
 	for _, test := range []struct {
@@ -79,54 +103,26 @@ func TestDoctorNamesLibraries(t *testing.T) {
 			data := t.TempDir()
 			versions, err := json.Marshal(test.versions)
 			python := filepath.Join(data, "stand-in")
-			if err = errors.Join(err,
+			must(t, errors.Join(err,
 				os.Mkdir(filepath.Join(data, "python"), 0o755),
 				os.WriteFile(filepath.Join(data, "python", "understudy-setup.json"), []byte(test.stamp), 0o644),
-				os.WriteFile(python, []byte("#!/bin/sh\necho '"+string(versions)+"'\n"), 0o755)); err != nil {
-				t.Fatal(err)
-			}
+				os.WriteFile(python, []byte("#!/bin/sh\necho '"+string(versions)+"'\n"), 0o755)))
 			f := &findings{}
 			f.libraries(t.Context(), &config.Config{Shared: config.Shared{DataDir: data}}, &pythonenv.Found{Python: pythonenv.Python{Path: python, Why: test.why}})
 			var out bytes.Buffer
-			if err := f.print(&out, false); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.print(&out, false))
 			for _, want := range test.want {
-				if !strings.Contains(out.String(), want) {
-					t.Errorf("%q is not in\n%s", want, &out)
-				}
+				expect(t, strings.Contains(out.String(), want), "%q is not in\n%s", want, &out)
 			}
-			if len(f.Checks) != test.lines {
-				t.Errorf("%d lines, not %d:\n%s", len(f.Checks), test.lines, &out)
-			}
+			expect(t, len(f.Checks) == test.lines, "%d lines, not %d:\n%s", len(f.Checks), test.lines, &out)
 		})
-	}
-}
-
-func TestDoctorTriesThePolicy(t *testing.T) {
-	const note = "code may do whatever this user may"
-	if out, _ := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t)); !strings.Contains(out, note) {
-		t.Errorf("no word about the missing policy:\n%s", out)
-	}
-	path := filepath.Join(t.TempDir(), "policy.yaml")
-	t.Setenv("UNDERSTUDY_POLICY", path)
-	for rules, want := range map[string]string{"blocked_module: []": "policy.yaml, line 1", "blocked_modules: [socket]": "it has base rules"} {
-		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		out, err := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
-		if works := strings.HasPrefix(rules, "blocked_modules"); works != (err == nil) || !strings.Contains(out, want) {
-			t.Errorf("%v:\n%s", err, out)
-		}
 	}
 }
 
 // A journal that can't be opened is a failure if it was asked for.
 func TestDoctorLooksAtTheJournal(t *testing.T) {
 	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, []byte(strings.Repeat("no journal ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(blocked, []byte(strings.Repeat("no journal ", 100)), 0o600))
 	for _, test := range []struct {
 		args []string
 		want state
@@ -138,35 +134,24 @@ func TestDoctorLooksAtTheJournal(t *testing.T) {
 		{[]string{"--journal", blocked, "--no-journal"}, stateNote},
 	} {
 		c := configOf(t, append([]string{"serve", "--data-dir", t.TempDir()}, test.args...)...)
-		if s, detail := checkJournal(c); s != test.want {
-			t.Errorf("%q: %s %s", test.args, s, detail)
-		}
+		s, detail := checkJournal(c)
+		expect(t, s == test.want, "%q: %s %s", test.args, s, detail)
 	}
 }
 
 func TestDoctorWithoutPython(t *testing.T) {
 	out, err := doctor(t, "--json", "--data-dir", t.TempDir(), "--python", "/nowhere/python")
-	if !errors.Is(err, errUnfit) {
-		t.Errorf("error is %v", err)
-	}
+	expect(t, errors.Is(err, errUnfit), "error is %v", err)
 	var found findings
-	if err := json.Unmarshal([]byte(out), &found); err != nil {
-		t.Fatal(err)
-	}
-	if found.Works || !hasCheck(found, "interpreter", stateFailed, "/nowhere/python") {
-		t.Errorf("found %+v", found)
-	}
+	must(t, json.Unmarshal([]byte(out), &found))
+	expect(t, !found.Works && hasCheck(found, "interpreter", stateFailed, "/nowhere/python"), "found %+v", found)
 }
 
 func TestDoctorWithoutAPlaceForFiles(t *testing.T) {
 	blocked := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(blocked, nil, 0o600))
 	out, err := doctor(t, "--data-dir", filepath.Join(blocked, "data"), "--python", workertest.Python(t))
-	if !errors.Is(err, errUnfit) || !strings.Contains(out, "choose another with --data-dir") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	expect(t, errors.Is(err, errUnfit) && strings.Contains(out, "choose another with --data-dir"), "%v\n%s", err, out)
 }
 
 func hasCheck(f findings, name string, s state, detail string) bool {
@@ -186,6 +171,7 @@ func TestDoctorDistrustsTheWorker(t *testing.T) {
 			}
 			for range figures * (request.Execution - 1) {
 				sink.Figure(sessions.Figure{Width: 640, Height: 480})
+				sink.Output(sessions.Stderr, []byte(noFont))
 			}
 			return sessions.Outcome{OK: true}, nil
 		}
@@ -206,12 +192,8 @@ func TestDoctorDistrustsTheWorker(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := &findings{Works: true}
 			err := f.tryWorker(t.Context(), fakeStarter{test.run}, nil)
-			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
-				t.Errorf("error is %v, want %q", err, test.want)
-			}
-			if test.want == "" && !hasCheck(*f, "figures", stateOK, "640×480") {
-				t.Errorf("found %+v", f)
-			}
+			expect(t, (err == nil) == (test.want == "") && (err == nil || strings.Contains(err.Error(), test.want)), "error is %v, want %q", err, test.want)
+			expect(t, test.want != "" || hasCheck(*f, "figures", stateOK, "640×480") && hasCheck(*f, "fonts", stateNote, "none has Chinese"), "found %+v", f)
 		})
 	}
 }
@@ -222,9 +204,8 @@ func TestDoctorKillsAWorkerThatHangs(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- (&findings{}).tryWorker(ctx, started, nil) }()
 	cancel()
-	if err := <-done; err == nil {
-		t.Error("a worker that hangs passed")
-	}
+	err := <-done
+	expect(t, err != nil, "a worker that hangs passed")
 }
 
 // In a project the doctor says where interpreters work, which Python they run and what was
@@ -238,12 +219,8 @@ func TestDoctorInAProject(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	t.Setenv("HOME", t.TempDir())
-	if err := os.Mkdir(filepath.Join(dir, "env"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, ".venv"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "env"), 0o755))
+	must(t, os.Mkdir(filepath.Join(dir, ".venv"), 0o755))
 	f := &findings{Works: true}
 	c := configOf(t, "serve")
 	c.Python = ""
@@ -255,32 +232,7 @@ func TestDoctorInAProject(t *testing.T) {
 		{"Python", "interpreter", stateOK, "this project's venv"},
 		{"Python", "passed over", stateNote, ".venv/bin/python (this project's .venv): it does not run"},
 	} {
-		if !hasCheck(*f, want.Name, want.State, want.Detail) {
-			t.Errorf("%+v is not among %+v", want, f.Checks)
-		}
-	}
-}
-
-// TestDoctorTellsOfTheSandbox: what there is, also where stdio has none.
-func TestDoctorTellsOfTheSandbox(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("there is no sandbox but on Linux")
-	}
-	out, err := doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	for _, want := range []string{"\nSandbox\n", "rlimits", "landlock", "namespaces", "HTTP and SSE    standard: no network", "stdio           off: ", "--sandbox standard confines it", "none for an interpreter"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("%q is not in\n%s", want, out)
-		}
-	}
-	t.Setenv("UNDERSTUDY_SANDBOX", "standard")
-	t.Setenv("UNDERSTUDY_ALLOW_NET", "pypi.org")
-	t.Setenv("UNDERSTUDY_MEMORY_LIMIT", "1GB")
-	out, err = doctor(t, "--data-dir", t.TempDir(), "--python", workertest.Python(t))
-	if err != nil || !strings.Contains(out, "started and ran 1+1") || !strings.Contains(out, "standard: the hosts pypi.org") || !strings.Contains(out, "for an interpreter 1.0 GB of memory, 512 processes") {
-		t.Errorf("%v\n%s", err, out)
+		expect(t, hasCheck(*f, want.Name, want.State, want.Detail), "%+v is not among %+v", want, f.Checks)
 	}
 }
 
@@ -293,14 +245,11 @@ func TestDoctorBelowTheFloor(t *testing.T) {
 	no := `{"landlock":0,"user":1000,"seccomp":"not here","namespaces":"not here","users":"not here","proc":"not here","cgroup":"not here"}`
 	path := filepath.Join(t.TempDir(), "python")
 	text := "#!/bin/sh\nif [ \"$2\" = -S ] && [ \"$3\" = -c ]; then cat >/dev/null; echo '" + no + "'; exit; fi\nexec " + workertest.Python(t) + " \"$@\"\n"
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o700))
 	for _, args := range [][]string{{"--sandbox", "strict"}, {"--sandbox", "standard", "--sandbox-floor", "landlock"}} {
 		c := configOf(t, append([]string{"serve", "--data-dir", t.TempDir(), "--transport", "http", "--python", path}, args...)...)
 		var out bytes.Buffer
-		if err := Doctor(t.Context(), c, &out); !errors.Is(err, errUnfit) || !strings.Contains(out.String(), "failed   floor") {
-			t.Errorf("%v\n%s", err, &out)
-		}
+		err := Doctor(t.Context(), c, &out)
+		expect(t, errors.Is(err, errUnfit) && strings.Contains(out.String(), "failed   floor"), "%v\n%s", err, &out)
 	}
 }

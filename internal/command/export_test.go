@@ -19,9 +19,7 @@ func writeJournal(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "journal.db")
 	j, err := journal.Open(path, journal.Options{Run: journal.Run{Version: "test"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var before sessions.StateRef
 	for i, code := range []string{"x = 41", "x + 1"} {
 		at := sessions.StateRef{InterpreterID: "3fa9000000000000", Execution: i + 1}
@@ -37,18 +35,12 @@ func writeJournal(t *testing.T) string {
 			result.Stdout, result.TermOut = printed, []string{printed}
 			entry.Printed[sessions.Stdout] = sessions.Printed{Text: []byte(printed), Size: int64(len(printed))}
 		}
-		if _, err := j.Record(t.Context(), entry); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(j.Record(t.Context(), entry)))
 		standing := sessions.SessionState{InterpreterID: at.InterpreterID, Created: time.Unix(1, 0), Present: at}
-		if err := j.SaveSession(t.Context(), standing); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.SaveSession(t.Context(), standing))
 		before = at
 	}
-	if err := j.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Close(context.Background()))
 	return path
 }
 
@@ -57,16 +49,13 @@ func TestExport(t *testing.T) {
 	c := &config.Config{Export: config.Export{What: "3fa9@1", Format: "html"}}
 	c.Journal = writeJournal(t)
 	var out, nothing bytes.Buffer
-	if err := Export(t.Context(), c, &out); err != nil || !strings.Contains(out.String(), "<html") || !strings.Contains(out.String(), "x = ") || strings.Contains(out.String(), "answer is 42") {
-		t.Errorf("%v: %s", err, &out)
-	}
+	err := Export(t.Context(), c, &out)
+	expect(t, err == nil && strings.Contains(out.String(), "<html") && strings.Contains(out.String(), "x = ") && !strings.Contains(out.String(), "answer is 42"),
+		"%v: %s", err, &out)
 	c.Export.File = filepath.Join(t.TempDir(), "file")
-	if err := Export(t.Context(), c, &nothing); err != nil {
-		t.Fatal(err)
-	}
-	if written, err := os.ReadFile(c.Export.File); err != nil || !bytes.Equal(written, out.Bytes()) || nothing.Len() > 0 {
-		t.Errorf("%v: %d bytes instead of %d, %q", err, len(written), out.Len(), nothing.String())
-	}
+	must(t, Export(t.Context(), c, &nothing))
+	written, err := os.ReadFile(c.Export.File)
+	expect(t, err == nil && bytes.Equal(written, out.Bytes()) && nothing.Len() == 0, "%v: %d bytes instead of %d, %q", err, len(written), out.Len(), nothing.String())
 }
 
 func TestExportSaysWhatIsWrong(t *testing.T) {
@@ -85,8 +74,7 @@ func TestExportSaysWhatIsWrong(t *testing.T) {
 		c := &config.Config{Export: test.flags}
 		c.Journal = test.journal
 		var out bytes.Buffer
-		if err := Export(t.Context(), c, &out); err == nil || !strings.Contains(err.Error(), test.want) || out.Len() > 0 {
-			t.Errorf("%s: %v, %q", name, err, out.String())
-		}
+		err := Export(t.Context(), c, &out)
+		expect(t, err != nil && strings.Contains(err.Error(), test.want) && out.Len() == 0, "%s: %v, %q", name, err, out.String())
 	}
 }

@@ -30,9 +30,7 @@ func atHome(t *testing.T) string {
 func install(t *testing.T, args ...string) (out, notes string, err error) {
 	t.Helper()
 	c, err := config.Parse(config.Source{Args: append([]string{"install"}, args...)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var o, n bytes.Buffer
 	err = Install(c, &o, &n)
 	return o.String(), n.String(), err
@@ -43,30 +41,20 @@ func TestInstallForEveryClient(t *testing.T) {
 	for name, client := range clientconfig.Clients {
 		t.Run(name, func(t *testing.T) {
 			out, notes, err := install(t, "--client", name, "--command", "/opt/understudy")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			path, err := client.Path(clientconfig.User)
 			if err != nil || !strings.HasPrefix(path, home) {
 				t.Fatalf("path %q, %v", path, err)
 			}
 			text, err := os.ReadFile(path)
 			if !client.Edits() {
-				if err == nil || !strings.Contains(out, "/opt/understudy") || !strings.Contains(notes, "run this") {
-					t.Errorf("wrote %q, printed %q, said %q", text, out, notes)
-				}
+				expect(t, err != nil && strings.Contains(out, "/opt/understudy") && strings.Contains(notes, "run this"), "wrote %q, printed %q, said %q", text, out, notes)
 				return
 			}
-			if err != nil || !strings.Contains(string(text), "/opt/understudy") {
-				t.Errorf("%s holds %q, %v", path, text, err)
-			}
-			if !strings.Contains(notes, path) || !strings.Contains(notes, "Restart "+client.Title) {
-				t.Errorf("said %q", notes)
-			}
+			expect(t, err == nil && strings.Contains(string(text), "/opt/understudy"), "%s holds %q, %v", path, text, err)
+			expect(t, strings.Contains(notes, path) && strings.Contains(notes, "Restart "+client.Title), "said %q", notes)
 			_, notes, err = install(t, "--client", name, "--command", "/opt/understudy")
-			if err != nil || !strings.Contains(notes, "already") {
-				t.Errorf("the second time: %q, %v", notes, err)
-			}
+			expect(t, err == nil && strings.Contains(notes, "already"), "the second time: %q, %v", notes, err)
 		})
 	}
 }
@@ -74,32 +62,21 @@ func TestInstallForEveryClient(t *testing.T) {
 func TestInstallSaysWhereTheBackupIs(t *testing.T) {
 	home := atHome(t)
 	path := filepath.Join(home, ".cursor", "mcp.json")
-	if err := errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(`{"other": 7}`), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(`{"other": 7}`), 0o600)))
 	_, notes, err := install(t, "--client", "cursor", "--command", "/opt/understudy")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	backups, err := filepath.Glob(path + ".bak-*")
-	if err != nil || len(backups) != 1 || !strings.Contains(notes, backups[0]) {
-		t.Errorf("backups %v, %v; said %q", backups, err, notes)
-	}
+	expect(t, err == nil && len(backups) == 1 && strings.Contains(notes, backups[0]), "backups %v, %v; said %q", backups, err, notes)
 }
 
 func TestPrintChangesNothing(t *testing.T) {
 	home := atHome(t)
 	out, notes, err := install(t, "--client", "codex", "--command", "understudy", "--print", "--", "--wait", "30")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := "[mcp_servers.understudy]\ncommand = \"understudy\"\nargs = [\"--wait\",\"30\"]\n"
-	if out != want || !strings.Contains(notes, "config.toml") {
-		t.Errorf("printed %q and said %q", out, notes)
-	}
-	if entries, err := os.ReadDir(home); err != nil || len(entries) != 0 {
-		t.Errorf("home holds %v, %v", entries, err)
-	}
+	expect(t, out == want && strings.Contains(notes, "config.toml"), "printed %q and said %q", out, notes)
+	entries, err := os.ReadDir(home)
+	expect(t, err == nil && len(entries) == 0, "home holds %v, %v", entries, err)
 }
 
 func TestInstallRefuses(t *testing.T) {
@@ -110,9 +87,7 @@ func TestInstallRefuses(t *testing.T) {
 	} {
 		_, _, err := install(t, append(args, "--command", "x")...)
 		var usage *config.UsageError
-		if !errors.As(err, &usage) || !strings.Contains(err.Error(), name) {
-			t.Errorf("%v gives %v", args, err)
-		}
+		expect(t, errors.As(err, &usage) && strings.Contains(err.Error(), name), "%v gives %v", args, err)
 	}
 }
 
@@ -120,35 +95,28 @@ func TestInstallRefuses(t *testing.T) {
 // colleagues whose program is elsewhere.
 func TestCommandOfThisProgram(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bin := t.TempDir()
 	if err := os.Symlink(self, filepath.Join(bin, filepath.Base(self))); err != nil {
 		t.Skipf("no symbolic links here: %v", err)
 	}
 	// "go test" builds below go-build too, but not as "go run" does.
-	if command, err := ownCommand("", clientconfig.User); err != nil || command != self {
-		t.Errorf("not on PATH: %q, %v; want %s", command, err, self)
-	}
+	command, err := ownCommand("", clientconfig.User)
+	expect(t, err == nil && command == self, "not on PATH: %q, %v; want %s", command, err, self)
 	t.Setenv("PATH", bin)
-	if command, err := ownCommand("", clientconfig.User); err != nil || command != filepath.Join(bin, filepath.Base(self)) {
-		t.Errorf("on PATH, for the user: %q, %v", command, err)
-	}
-	if command, err := ownCommand("", clientconfig.Project); err != nil || command != strings.TrimSuffix(filepath.Base(self), ".exe") {
-		t.Errorf("on PATH, for a project: %q, %v", command, err)
-	}
-	if !isTemporary("/cache/go-build123/b001/exe/understudy") || isTemporary("/usr/bin/understudy") {
-		t.Error("programs of go run are not told from others")
-	}
+	command, err = ownCommand("", clientconfig.User)
+	expect(t, err == nil && command == filepath.Join(bin, filepath.Base(self)), "on PATH, for the user: %q, %v", command, err)
+	command, err = ownCommand("", clientconfig.Project)
+	expect(t, err == nil && command == strings.TrimSuffix(filepath.Base(self), ".exe"), "on PATH, for a project: %q, %v", command, err)
+	expect(t, isTemporary("/cache/go-build123/b001/exe/understudy") && !isTemporary("/usr/bin/understudy"), "programs of go run are not told from others")
 }
 
 func TestInstallShared(t *testing.T) {
 	atHome(t)
 	for _, args := range [][]string{{"--", "--wait", "4s"}, {"--", "serve", "--wait", "4s"}} {
 		out, _, err := install(t, append([]string{"--client", "cursor", "--command", "/opt/understudy", "--shared", "--print"}, args...)...)
-		if flat := strings.Join(strings.Fields(out), " "); err != nil || !strings.Contains(flat, `"args": [ "connect", "--wait", "4s" ]`) && !strings.Contains(flat, `"args": ["connect", "--wait", "4s"]`) {
-			t.Errorf("%v: %s", err, out)
-		}
+		flat := strings.Join(strings.Fields(out), " ")
+		expect(t, err == nil && (strings.Contains(flat, `"args": [ "connect", "--wait", "4s" ]`) || strings.Contains(flat, `"args": ["connect", "--wait", "4s"]`)),
+			"%v: %s", err, out)
 	}
 }

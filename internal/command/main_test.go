@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	says "understudy/internal/check"
 	"understudy/internal/config"
 	"understudy/sessions"
 )
@@ -55,3 +56,8 @@ func (w *fakeWorker) Equip(_ context.Context, e sessions.Equipment) error {
 	w.told = e
 	return nil
 }
+
+var must, expect = says.Must, says.Expect
+
+// errOf is the error alone of what a call returned.
+func errOf[T any](_ T, err error) error { return err }

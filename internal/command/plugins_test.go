@@ -30,9 +30,8 @@ func TestTestsOfPlugins(t *testing.T) {
 		b := benchOf(t, func(_ context.Context, r sessions.Request, _ sessions.Sink) (sessions.Outcome, error) {
 			return sessions.Outcome{OK: true, ExecTime: 1500 * time.Millisecond, Result: json.RawMessage(answer)}, nil
 		})
-		if err := b.each(t.Context(), &out, (*bench).test); err != nil || out.String() != want {
-			t.Errorf("%s: %v %q", answer, err, &out)
-		}
+		err := b.each(t.Context(), &out, (*bench).test)
+		expect(t, err == nil && out.String() == want, "%s: %v %q", answer, err, &out)
 	}
 }
 
@@ -43,15 +42,13 @@ func TestLongDetails(t *testing.T) {
 		sink.Output(sessions.Stdout, bytes.Repeat([]byte("said\n"), 300_000))
 		return sessions.Outcome{Exception: &sessions.Exception{Traceback: "AssertionError: no\n"}}, nil
 	})
-	if err := b.each(t.Context(), &out, (*bench).test); err == nil {
-		t.Error("it has passed")
-	}
-	if lines := strings.Split(strings.TrimSpace(out.String()), "\n"); lines[0] != "good: failed" || lines[1] != "  … 1484018 bytes before this are left out" || lines[len(lines)-1] != "  AssertionError: no" {
-		t.Errorf("%d lines: %.200s", len(lines), &out)
-	}
-	if text := lastOf(strings.Repeat("ü", mostDetail)); len(text) > mostDetail+100 || !utf8.ValidString(text) {
-		t.Errorf("%d bytes of one line", len(text))
-	}
+	err := b.each(t.Context(), &out, (*bench).test)
+	expect(t, err != nil, "it has passed")
+	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+	expect(t, lines[0] == "good: failed" && lines[1] == "  … 1484018 bytes before this are left out" && lines[len(lines)-1] == "  AssertionError: no",
+		"%d lines: %.200s", len(lines), &out)
+	text := lastOf(strings.Repeat("ü", mostDetail))
+	expect(t, len(text) <= mostDetail+100 && utf8.ValidString(text), "%d bytes of one line", len(text))
 }
 
 // TestPluginThatHangs: its interpreter is killed when who waits has gone.
@@ -61,24 +58,18 @@ func TestPluginThatHangs(t *testing.T) {
 	done := make(chan error)
 	go func() { done <- b.each(ctx, io.Discard, (*bench).check) }()
 	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	err := <-done
+	expect(t, errors.Is(err, context.Canceled), "%+v", err)
 }
 
 // TestNoneIsReady: no Python is looked for, which would be in vain here.
 func TestNoneIsReady(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"off.yaml": "name: off\ndescription: It is off.\nenabled: false\n", "off.py": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	var out, problems bytes.Buffer
-	if err := ListPlugins(t.Context(), configOf(t, "plugins", "list", "--plugins", dir, "--python", "/nowhere"), &out, &problems); err != nil {
-		t.Fatal(err)
-	}
-	if got := out.String() + problems.String(); got != "off  disabled  It is off.\n" {
-		t.Error(got)
-	}
+	must(t, ListPlugins(t.Context(), configOf(t, "plugins", "list", "--plugins", dir, "--python", "/nowhere"), &out, &problems))
+	got := out.String() + problems.String()
+	expect(t, got == "off  disabled  It is off.\n", "%+v", got)
 }

@@ -24,13 +24,9 @@ func recordTrials(t *testing.T) *config.Config {
 	j, err := journal.Open(path, journal.Options{
 		Run: journal.Run{Version: "1.0.0", Config: "trials: true\n", Steps: 3, RunDir: runDir},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	reader, err := journal.OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	saver := report.NewSaver(report.SaverOptions{Source: reader, RunDir: runDir, Log: slog.New(slog.DiscardHandler), Run: j.RunID()})
 	j.Notify(saver.Changed)
 	for i, trial := range []*sessions.Trial{nil, {Plan: "Begin.", MetricVarName: "score", Maximize: true}, {Plan: "Go on.", MetricVarName: "score", Maximize: true}} {
@@ -44,9 +40,7 @@ func recordTrials(t *testing.T) *config.Config {
 		if trial != nil {
 			e.Metric = &sessions.Metric{Value: &value}
 		}
-		if _, err := j.Record(t.Context(), e); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(j.Record(t.Context(), e)))
 	}
 	for _, end := range []error{j.Close(t.Context()), saver.Close(t.Context()), reader.Close()} {
 		if end != nil {
@@ -64,9 +58,9 @@ func TestReportGoesWhereTheServerWrote(t *testing.T) {
 		t.Fatalf("the server wrote %v, %v", saved, err)
 	}
 	var out strings.Builder
-	if err := Report(t.Context(), c, &out); err != nil || !strings.Contains(out.String(), saved[0]) || !strings.Contains(out.String(), "2 trials; the best is trial 2 with score = 2 (higher is better)") {
-		t.Errorf("%v, %s", err, out.String())
-	}
+	err = Report(t.Context(), c, &out)
+	expect(t, err == nil && strings.Contains(out.String(), saved[0]) && strings.Contains(out.String(), "2 trials; the best is trial 2 with score = 2 (higher is better)"),
+		"%v, %s", err, out.String())
 }
 
 func TestReportLeavesOthersFilesAlone(t *testing.T) {
@@ -75,12 +69,8 @@ func TestReportLeavesOthersFilesAlone(t *testing.T) {
 	write := func(name, text string) string {
 		t.Helper()
 		path := filepath.Join(c.Report.Dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	mine := write("config.yaml", "mine")
@@ -89,9 +79,7 @@ func TestReportLeavesOthersFilesAlone(t *testing.T) {
 			write("journal.json", journal)
 		}
 		err := Report(t.Context(), c, &strings.Builder{})
-		if err == nil || !strings.Contains(err.Error(), "--out") {
-			t.Errorf("with journal.json %q: %v", journal, err)
-		}
+		expect(t, err != nil && strings.Contains(err.Error(), "--out"), "with journal.json %q: %v", journal, err)
 		if text, err := os.ReadFile(mine); err != nil || string(text) != "mine" {
 			t.Fatalf("the file is %q now, %v", text, err)
 		}
@@ -102,18 +90,13 @@ func TestReportLeavesOthersFilesAlone(t *testing.T) {
 	for _, name := range []string{"mine", "2024-05-01", "loss-2024-05-01", "my-trial-1-1"} {
 		others = append(others, write("figures/"+name+".png", "x"))
 	}
-	if err := Report(t.Context(), c, &strings.Builder{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Report(t.Context(), c, &strings.Builder{}))
 	for _, path := range stale {
-		if _, err := os.Stat(path); err == nil {
-			t.Errorf("%s of another run is still there", path)
-		}
+		_, err := os.Stat(path)
+		expect(t, err != nil, "%s of another run is still there", path)
 	}
 	for _, path := range others {
-		if _, err := os.Stat(path); err != nil {
-			t.Error(err)
-		}
+		must(t, errOf(os.Stat(path)))
 	}
 	if err := Report(t.Context(), c, &strings.Builder{}); err != nil { // into its own again
 		t.Error(err)
@@ -122,23 +105,16 @@ func TestReportLeavesOthersFilesAlone(t *testing.T) {
 
 func TestReportSaysWhatIsNotThere(t *testing.T) {
 	c := &config.Config{Shared: config.Shared{DataDir: t.TempDir()}}
-	if err := Report(t.Context(), c, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "--journal") {
-		t.Errorf("without a journal: %v", err)
-	}
+	err := Report(t.Context(), c, &strings.Builder{})
+	expect(t, err != nil && strings.Contains(err.Error(), "--journal"), "without a journal: %v", err)
 	j, err := journal.Open(filepath.Join(c.DataDir, "journal.db"), journal.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if err := Report(t.Context(), c, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "no executions yet") {
-		t.Errorf("of an empty journal: %v", err)
-	}
+	must(t, err)
+	must(t, j.Close(t.Context()))
+	err = Report(t.Context(), c, &strings.Builder{})
+	expect(t, err != nil && strings.Contains(err.Error(), "no executions yet"), "of an empty journal: %v", err)
 	c.Report.Run = "ZZ"
-	if err := Report(t.Context(), c, &strings.Builder{}); err == nil || !strings.Contains(err.Error(), `"ZZ"`) {
-		t.Errorf("of an unknown run: %v", err)
-	}
+	err = Report(t.Context(), c, &strings.Builder{})
+	expect(t, err != nil && strings.Contains(err.Error(), `"ZZ"`), "of an unknown run: %v", err)
 }
 
 // full is a disk without room.
@@ -147,7 +123,6 @@ type full struct{}
 func (full) Write([]byte) (int, error) { return 0, errors.New("no room") }
 
 func TestReportSaysThatItCannotSay(t *testing.T) {
-	if err := Report(t.Context(), recordTrials(t), full{}); err == nil {
-		t.Error("what can't be written is no error")
-	}
+	err := Report(t.Context(), recordTrials(t), full{})
+	expect(t, err != nil, "what can't be written is no error")
 }

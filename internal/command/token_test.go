@@ -19,29 +19,23 @@ func TestToken(t *testing.T) {
 		return a.String(), b.String(), err
 	}
 	out, hints, err := try(config.Token{Name: "alice", AddTo: path, For: "mcp,metrics", Expires: "90d"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	token := strings.TrimSpace(out)
 	file, err := os.ReadFile(path)
-	if err != nil || strings.Contains(string(file)+hints, token) || !strings.Contains(string(file), "alice sha256:") ||
-		!strings.Contains(string(file), "scopes=mcp,metrics expires=") {
-		t.Errorf("%q %q %v", file, hints, err)
-	}
+	expect(t, err == nil && !strings.Contains(string(file)+hints, token) && strings.Contains(string(file), "alice sha256:") &&
+		strings.Contains(string(file), "scopes=mcp,metrics expires="),
+		"%q %q %v", file, hints, err)
 	if out, hints, err = try(config.Token{Name: "bob"}); err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(hints, "\nbob sha256:") {
 		t.Errorf("%q %q %v", out, hints, err)
 	}
 	redirected := filepath.Join(t.TempDir(), "tokens") // 2>tokens
-	if err := os.WriteFile(redirected, []byte(hints), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(redirected, []byte(hints), 0o600))
 	if known, err := auth.OpenTokens(redirected, nil); err != nil || known.Count() != 1 {
 		t.Errorf("what goes to standard error is no token file: %v\n%s", err, hints)
 	}
 	for _, wrong := range []string{"d", "0d", "-1d", "-5h", "1d2d", "90000d"} {
-		if out, _, err := try(config.Token{Name: "a", Expires: wrong}); err == nil || out != "" {
-			t.Errorf("expires %q: %q %v", wrong, out, err)
-		}
+		out, _, err := try(config.Token{Name: "a", Expires: wrong})
+		expect(t, err != nil && out == "", "expires %q: %q %v", wrong, out, err)
 	}
 	for words, wrong := range map[string]config.Token{
 		"nothing was added":         {Name: "alice", AddTo: path},
@@ -54,8 +48,7 @@ func TestToken(t *testing.T) {
 		if words == "no such file or directory" {
 			words = "" // systems word it differently
 		}
-		if out, _, err := try(wrong); err == nil || !strings.Contains(err.Error(), words) || out != "" {
-			t.Errorf("%+v: %q %v", wrong, out, err)
-		}
+		out, _, err := try(wrong)
+		expect(t, err != nil && strings.Contains(err.Error(), words) && out == "", "%+v: %q %v", wrong, out, err)
 	}
 }

@@ -11,14 +11,8 @@ import (
 
 func TestVersionOfABuild(t *testing.T) {
 	var out bytes.Buffer
-	if err := PrintVersion(&config.Config{Version: config.Version{JSON: true}}, &out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, PrintVersion(&config.Config{Version: config.Version{JSON: true}}, &out))
 	var info versionInfo
-	if err := json.Unmarshal(out.Bytes(), &info); err != nil {
-		t.Fatal(err)
-	}
-	if info.Version == "" || !strings.HasPrefix(info.Go, "go") || !strings.HasPrefix(info.Protocol, "20") {
-		t.Errorf("version says %+v", info)
-	}
+	must(t, json.Unmarshal(out.Bytes(), &info))
+	expect(t, info.Version != "" && strings.HasPrefix(info.Go, "go") && strings.HasPrefix(info.Protocol, "20"), "version says %+v", info)
 }

@@ -1,8 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,37 +44,26 @@ func TestAIDEsFile(t *testing.T) {
 	env := configFile(t, strings.ReplaceAll(aideConfig, "DATA", data))
 	c := must(t, env)
 	x := c.Serve.Experiments
-	if x.Task != "Predict the price\n\nHow a solution is measured: RMSE of its logarithm" || x.ExperimentName != "houses" ||
-		!x.Trials || x.Steps != 12 || x.Drafts != 3 || x.DebugDepth != 4 || x.DebugProb != 0.25 ||
-		!slices.Equal(x.Data, []string{data}) || x.DataMode != DataLink || x.RunDir != "/runs" {
-		t.Errorf("%+v", x)
-	}
-	if c.Serve.Timeout != 10*time.Minute || c.Serve.Traceback != "ipython" || c.Serve.CodeFile != "runfile.py" || c.LogLevel != "warn" || c.Serve.IdleTTL != 2*time.Hour {
-		t.Errorf("%+v", c.Serve)
-	}
+	expect(t, x.Task == "Predict the price\n\nHow a solution is measured: RMSE of its logarithm" && x.ExperimentName == "houses" &&
+		x.Trials && x.Steps == 12 && x.Drafts == 3 && x.DebugDepth == 4 && x.DebugProb == 0.25 &&
+		slices.Equal(x.Data, []string{data}) && x.DataMode == DataLink && x.RunDir == "/runs",
+		"%+v", x)
+	expect(t, c.Serve.Timeout == 10*time.Minute && c.Serve.Traceback == "ipython" && c.Serve.CodeFile == "runfile.py" && c.LogLevel == "warn" && c.Serve.IdleTTL == 2*time.Hour,
+		"%+v", c.Serve)
 	want := []string{"workspace_dir", "agent.time_limit", "agent.k_fold_validation", "agent.code.model", "agent.code.temp"}
-	if !slices.Equal(c.Ignored, want) {
-		t.Errorf("ignored: %q", c.Ignored)
-	}
-	if over := must(t, env, "--steps", "3", "--task", "another"); over.Serve.Steps != 3 || over.Serve.Task != "another" {
-		t.Errorf("flags are not stronger: %+v", over.Serve.Experiments)
-	}
+	expect(t, slices.Equal(c.Ignored, want), "ignored: %q", c.Ignored)
+	over := must(t, env, "--steps", "3", "--task", "another")
+	expect(t, over.Serve.Steps == 3 && over.Serve.Task == "another", "flags are not stronger: %+v", over.Serve.Experiments)
 }
 
 // TestAIDEsTask: a file is stronger than a goal; who sets no task is not taken for AIDE.
 func TestAIDEsTask(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "task.md")
-	if err := os.WriteFile(file, []byte("From a file."), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := fileWith(t, "task.md", "From a file.")
 	c := must(t, configFile(t, "goal: g\neval: e\ntrials: true\ndesc_file: "+file))
-	if c.Serve.Task != "From a file." || !slices.Equal(c.Ignored, []string{"goal (desc_file is the task)", "eval (desc_file is the task)"}) {
-		t.Errorf("%q, ignored %q", c.Serve.Task, c.Ignored)
-	}
-	if _, err := try(t, configFile(t, "data_dir: /d")); err == nil || !strings.Contains(err.Error(), `did you mean "data-dir"`) {
-		t.Error(err)
-	}
-	if _, err := try(t, configFile(t, "goal: g\nagent:\n  steps: many")); err == nil || !strings.Contains(err.Error(), "line 3: steps") {
-		t.Error(err)
-	}
+	expect(t, c.Serve.Task == "From a file." && slices.Equal(c.Ignored, []string{"goal (desc_file is the task)", "eval (desc_file is the task)"}),
+		"%q, ignored %q", c.Serve.Task, c.Ignored)
+	_, err := try(t, configFile(t, "data_dir: /d"))
+	expect(t, err != nil && strings.Contains(err.Error(), `did you mean "data-dir"`), "%+v", err)
+	_, err = try(t, configFile(t, "goal: g\nagent:\n  steps: many"))
+	expect(t, err != nil && strings.Contains(err.Error(), "line 3: steps"), "%+v", err)
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/internal/check"
 )
 
 // try parses a command line in an environment of its own.
@@ -44,65 +46,68 @@ func must(t *testing.T, env map[string]string, args ...string) *Config {
 	return config
 }
 
+var expect = check.Expect
+
+// fileWith is a file of its own with this text.
+func fileWith(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // configFile writes a file and returns the environment that names it.
 func configFile(t *testing.T, text string) map[string]string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return map[string]string{"UNDERSTUDY_CONFIG": path}
+	return map[string]string{"UNDERSTUDY_CONFIG": fileWith(t, "config.yaml", text)}
 }
 
-func TestDefaultDataDirectory(t *testing.T) {
-	if config := must(t, nil); config.Command != "serve" || filepath.Base(config.DataDir) != "understudy" {
-		t.Errorf("%q in %q", config.Command, config.DataDir)
+// TestSettingsArrive from wherever they come.
+func TestSettingsArrive(t *testing.T) {
+	several := configFile(t, "data:\n  - a,b.csv\n  - /c.csv\n") // as a server writes it into an experiment's config.yaml
+	empty := configFile(t, "timeout: 2s\n")
+	empty["UNDERSTUDY_TIMEOUT"] = ""
+	usual := fileWith(t, "understudy/config.yaml", "python: /opt/py\n")
+	for name, test := range map[string]struct {
+		env  map[string]string
+		args []string
+		got  func(c *Config) any
+		want any
+	}{
+		"the usual command":                 {nil, nil, func(c *Config) any { return c.Command + " in " + filepath.Base(c.DataDir) }, "serve in understudy"},
+		"the file at its usual place":       {map[string]string{"XDG_CONFIG_HOME": filepath.Dir(filepath.Dir(usual))}, []string{"doctor"}, func(c *Config) any { return c.Python }, "/opt/py"},
+		"the flag over its variable":        {configFile(t, "history: 1\n"), []string{"--config", fileWith(t, "two.yaml", "history: 2\n")}, func(c *Config) any { return c.Serve.History }, 2},
+		"an empty variable is none":         {empty, nil, func(c *Config) any { return c.Serve.Timeout }, 2 * time.Second},
+		"several lines of code":             {configFile(t, "init-code: |\n  import math\n  x = 1\nkeep-workdirs: yes\n"), nil, func(c *Config) any { return []any{c.Serve.InitCode, c.Serve.KeepWorkdirs} }, []any{"import math\nx = 1\n", true}},
+		"code":                              {nil, []string{"--init-code", "y = 2"}, func(c *Config) any { return c.Serve.InitCode }, "y = 2"},
+		"code from a file":                  {nil, []string{"--init-code", "@" + fileWith(t, "init.py", "x = 1\n")}, func(c *Config) any { return c.Serve.InitCode }, "x = 1\n"},
+		"several data":                      {several, nil, func(c *Config) any { return c.Serve.Data }, []string{filepath.Join(filepath.Dir(several["UNDERSTUDY_CONFIG"]), "a,b.csv"), "/c.csv"}},
+		"the arguments of what it installs": {nil, []string{"install", "--client", "codex", "--", "--timeout", "10m"}, func(c *Config) any { return c.Install.Args }, []string{"--timeout", "10m"}},
+	} {
+		diff := cmp.Diff(test.want, test.got(must(t, test.env, test.args...)))
+		expect(t, diff == "", "%s: %s", name, diff)
 	}
 }
 
 func TestServeIsTheDefaultCommand(t *testing.T) {
 	bare := must(t, nil, "--timeout", "10m", "--python", "python3.12")
 	named := must(t, nil, "serve", "--timeout", "10m", "--python", "python3.12")
-	if bare.Serve.Timeout != 10*time.Minute || bare.Python != "python3.12" {
-		t.Errorf("flags without a command were not taken: %+v", bare)
-	}
-	if bare.Command != named.Command || !cmp.Equal(bare.Serve, named.Serve) || bare.Python != named.Python {
-		t.Errorf("understudy FLAGS and understudy serve FLAGS differ:\n%+v\n%+v", bare, named)
-	}
+	expect(t, bare.Serve.Timeout == 10*time.Minute && bare.Python == "python3.12", "flags without a command were not taken: %+v", bare)
+	expect(t, bare.Command == named.Command && cmp.Equal(bare.Serve, named.Serve) && bare.Python == named.Python,
+		"understudy FLAGS and understudy serve FLAGS differ:\n%+v\n%+v", bare, named)
 }
 
 func TestFlagOverEnvironmentOverFileOverDefault(t *testing.T) {
 	env := configFile(t, "wait: 1s\ntimeout: 2s\nhistory: 3\n")
 	env["UNDERSTUDY_TIMEOUT"] = "20s"
 	env["UNDERSTUDY_HISTORY"] = "30"
-	config := must(t, env, "--history", "300")
-	if got := config.Serve.Wait; got != time.Second {
-		t.Errorf("file over default: wait is %v", got)
-	}
-	if got := config.Serve.Timeout; got != 20*time.Second {
-		t.Errorf("environment over file: timeout is %v", got)
-	}
-	if got := config.Serve.History; got != 300 {
-		t.Errorf("flag over environment: history is %v", got)
-	}
-	if got := config.Serve.Grace; got != 5*time.Second {
-		t.Errorf("default: grace is %v", got)
-	}
-}
-
-func TestTheFileAtItsDefaultPlace(t *testing.T) {
-	xdg := t.TempDir()
-	if err := os.Mkdir(filepath.Join(xdg, "understudy"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(xdg, "understudy", "config.yaml")
-	if err := os.WriteFile(path, []byte("python: /opt/py\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	config := must(t, map[string]string{"XDG_CONFIG_HOME": xdg}, "doctor")
-	if config.Python != "/opt/py" {
-		t.Errorf("python is %q", config.Python)
-	}
+	s := must(t, env, "--history", "300").Serve
+	expect(t, s.Wait == time.Second, "file over default: wait is %v", s.Wait)
+	expect(t, s.Timeout == 20*time.Second, "environment over file: timeout is %v", s.Timeout)
+	expect(t, s.History == 300, "flag over environment: history is %v", s.History)
+	expect(t, s.Grace == 5*time.Second, "default: grace is %v", s.Grace)
 }
 
 // TestARelativePlaceIsNone: the file at its usual place counts, and is not passed over.
@@ -112,17 +117,8 @@ func TestARelativePlaceIsNone(t *testing.T) {
 	}
 	t.Setenv("XDG_CONFIG_HOME", "relative")
 	t.Setenv("HOME", t.TempDir())
-	if file, err := defaultFile(); err != nil || file != filepath.Join(os.Getenv("HOME"), ".config", "understudy", "config.yaml") {
-		t.Error(file, err)
-	}
-}
-
-func TestConfigFlagOverItsVariable(t *testing.T) {
-	one, two := configFile(t, "history: 1\n"), configFile(t, "history: 2\n")
-	config := must(t, one, "--config", two["UNDERSTUDY_CONFIG"])
-	if config.Serve.History != 2 {
-		t.Errorf("history is %d", config.Serve.History)
-	}
+	file, err := defaultFile()
+	expect(t, err == nil && file == filepath.Join(os.Getenv("HOME"), ".config", "understudy", "config.yaml"), "%+v %+v", file, err)
 }
 
 func TestFileOfEveryKind(t *testing.T) {
@@ -138,18 +134,8 @@ func TestFileOfEveryKind(t *testing.T) {
 		"alias":         {"history: &n 3\nmax-sessions: *n\n", 3},
 		"crlf":          {"history: 3\r\n", 3},
 	} {
-		t.Run(name, func(t *testing.T) {
-			if got := must(t, configFile(t, test.text)).Serve.History; got != test.history {
-				t.Errorf("history is %d, not %d", got, test.history)
-			}
-		})
-	}
-}
-
-func TestMultilineCodeInTheFile(t *testing.T) {
-	config := must(t, configFile(t, "init-code: |\n  import math\n  x = 1\nkeep-workdirs: yes\n"))
-	if config.Serve.InitCode != "import math\nx = 1\n" || !config.Serve.KeepWorkdirs {
-		t.Errorf("got %+v", config.Serve)
+		got := must(t, configFile(t, test.text)).Serve.History
+		expect(t, got == test.history, "%s: history is %d, not %d", name, got, test.history)
 	}
 }
 
@@ -186,27 +172,15 @@ sandbox: standard
 	want := []any{dir, sub, []string{sub, dir}, []string{sub, dir}, []string{sub + ",a"}, filepath.Join(dir, "runs"),
 		filepath.Join(filepath.Dir(dir), "j.db"), "/data", filepath.Join(dir, "rules.yaml"), "x = 1", filepath.Join(dir, "bin", "python"),
 		[]string{"old=" + filepath.Join(dir, "bin", "python3.10"), "new=python3.13"}, "last"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// TestSeveralData: what a server writes into an experiment's config.yaml is read again.
-func TestSeveralData(t *testing.T) {
-	env := configFile(t, "data:\n  - a,b.csv\n  - /c.csv\n")
-	want := []string{filepath.Join(filepath.Dir(env["UNDERSTUDY_CONFIG"]), "a,b.csv"), "/c.csv"}
-	if got := must(t, env).Serve.Data; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	diff := cmp.Diff(want, got)
+	expect(t, diff == "", "%+v", diff)
 }
 
 func TestNoTimeLimit(t *testing.T) {
 	for _, args := range [][]string{{"--timeout", "none", "--max-timeout", "none"}, {"--max-timeout", "none", "--timeout", "1000h"}} {
 		c := must(t, nil, args...)
 		text, err := c.YAML()
-		if err != nil || c.Serve.MaxTimeout != LimitNone || !strings.Contains(text, "max-timeout: none\n") {
-			t.Errorf("%v: %v %v", args, c.Serve.MaxTimeout, err)
-		}
+		expect(t, err == nil && c.Serve.MaxTimeout == LimitNone && strings.Contains(text, "max-timeout: none\n"), "%v: %v %v", args, c.Serve.MaxTimeout, err)
 	}
 }
 
@@ -268,6 +242,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 		"no such default":   {args: []string{"--default-interpreter", "mine"}, want: []string{"--default-interpreter", "none"}},
 		"when full":         {args: []string{"--when-full", "wait"}, want: []string{"--when-full", "end-oldest"}},
 		"unknown flag":      {args: []string{"--timout", "1"}, want: []string{"--timout", "--timeout"}},
+		"no client":         {args: []string{"install"}, want: []string{"--client"}},
 		"unknown command":   {args: []string{"setpu"}, want: []string{"setpu"}},
 		"absent file":       {args: []string{"--config", "/nowhere/x.yaml"}, want: []string{"/nowhere/x.yaml"}},
 		"absent code":       {args: []string{"--init-code", "@/nowhere/x.py"}, want: []string{"--init-code", "/nowhere/x.py"}},
@@ -287,30 +262,18 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 				t.Fatalf("got %v, not a UsageError", err)
 			}
 			for _, want := range test.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q lacks %q", err, want)
-				}
+				expect(t, strings.Contains(err.Error(), want), "%q lacks %q", err, want)
 			}
 		})
 	}
 }
 
-func TestEmptyVariableIsAbsent(t *testing.T) {
-	env := configFile(t, "timeout: 2s\n")
-	env["UNDERSTUDY_TIMEOUT"] = ""
-	if got := must(t, env).Serve.Timeout; got != 2*time.Second {
-		t.Errorf("timeout is %v", got)
-	}
-}
-
 func TestABrokenFileDoesNotStopVersion(t *testing.T) {
 	env := configFile(t, "timout: 1\n")
-	if got := must(t, env, "version").Command; got != "version" {
-		t.Errorf("command is %q", got)
-	}
-	if _, err := try(t, env, "doctor"); err == nil {
-		t.Error("doctor took a broken file")
-	}
+	got := must(t, env, "version").Command
+	expect(t, got == "version", "command is %q", got)
+	_, err := try(t, env, "doctor")
+	expect(t, err != nil, "doctor took a broken file")
 }
 
 func TestDurations(t *testing.T) {
@@ -318,27 +281,12 @@ func TestDurations(t *testing.T) {
 		"45": 45 * time.Second, "0.5": 500 * time.Millisecond, "45s": 45 * time.Second,
 		"1h30m": 90 * time.Minute, "0": 0, "1e3": 1000 * time.Second,
 	} {
-		if got, err := parseDuration(text); err != nil || got != want {
-			t.Errorf("%q gives %v, %v; want %v", text, got, err, want)
-		}
+		got, err := parseDuration(text)
+		expect(t, err == nil && got == want, "%q gives %v, %v; want %v", text, got, err, want)
 	}
 	for _, text := range []string{"", "1d", "-1", "-1s", "NaN", "Inf", "1e30", "one"} {
-		if got, err := parseDuration(text); err == nil {
-			t.Errorf("%q gives %v", text, got)
-		}
-	}
-}
-
-func TestInitCodeFromAFile(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "init.py")
-	if err := os.WriteFile(path, []byte("x = 1\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := must(t, nil, "--init-code", "@"+path).Serve.InitCode; got != "x = 1\n" {
-		t.Errorf("got %q", got)
-	}
-	if got := must(t, nil, "--init-code", "y = 2").Serve.InitCode; got != "y = 2" {
-		t.Errorf("got %q", got)
+		got, err := parseDuration(text)
+		expect(t, err != nil, "%q gives %v", text, got)
 	}
 }
 
@@ -346,74 +294,47 @@ func TestModules(t *testing.T) {
 	for text, want := range map[string][]string{
 		"none": nil, "": nil, " none ": nil, "numpy": {"numpy"}, "_a, b1.c_d ,numpy,numpy": {"_a", "b1.c_d", "numpy"},
 	} {
-		if got := must(t, nil, "--preload", text).Serve.Preload; !slices.Equal(got, want) {
-			t.Errorf("%q gives %q, not %q", text, got, want)
-		}
+		got := must(t, nil, "--preload", text).Serve.Preload
+		expect(t, slices.Equal(got, want), "%q gives %q, not %q", text, got, want)
 	}
 	for _, text := range []string{"1a", "a..b", ".a", "a.", "a b", "import a", "a-b", "a;b", "none,a b"} {
-		if c, err := try(t, nil, "--preload", text); err == nil {
-			t.Errorf("%q gives %q", text, c.Serve.Preload)
-		}
+		c, err := try(t, nil, "--preload", text)
+		expect(t, err != nil, "%q gives %+v", text, c)
 	}
-	if got := must(t, configFile(t, "preload: none\n"), "--preload", "a", "--preload", "b").Serve.Preload; !slices.Equal(got, []string{"b"}) {
-		t.Errorf("the last flag does not win: %q", got)
-	}
-	if got := must(t, map[string]string{"UNDERSTUDY_PRELOAD": "scipy,json"}).Serve.Preload; !slices.Equal(got, []string{"scipy", "json"}) {
-		t.Errorf("from the environment: %q", got)
-	}
+	got := must(t, configFile(t, "preload: none\n"), "--preload", "a", "--preload", "b").Serve.Preload
+	expect(t, slices.Equal(got, []string{"b"}), "the last flag does not win: %q", got)
+	got = must(t, map[string]string{"UNDERSTUDY_PRELOAD": "scipy,json"}).Serve.Preload
+	expect(t, slices.Equal(got, []string{"scipy", "json"}), "from the environment: %q", got)
 }
 
 func TestStartDependsOnTheSystem(t *testing.T) {
 	for system, want := range map[string]string{"linux": "zygote", "darwin": "spawn", "windows": "spawn"} {
-		if got := defaultStart(system); got != want {
-			t.Errorf("%s: %s by default", system, got)
-		}
-		if err := checkStart("spawn", system); err != nil {
-			t.Error(err)
-		}
+		got := defaultStart(system)
+		expect(t, got == want, "%s: %s by default", system, got)
+		expect(t, checkStart("spawn", system) == nil, "%s: no spawn", system)
 		err := checkStart("zygote", system)
-		if (err == nil) != (system == "linux") {
-			t.Errorf("%s: %v", system, err)
-		}
-		if err != nil && !(strings.Contains(err.Error(), "needs Linux") && strings.Contains(err.Error(), "--start spawn")) {
-			t.Error(err)
-		}
+		expect(t, (err == nil) == (system == "linux"), "%s: %v", system, err)
+		expect(t, err == nil || (strings.Contains(err.Error(), "needs Linux") && strings.Contains(err.Error(), "--start spawn")), "%+v", err)
 	}
-	if got := must(t, nil, "--start", "spawn").Serve.Start; got != "spawn" {
-		t.Error(got)
-	}
-}
-
-func TestInstallArguments(t *testing.T) {
-	config := must(t, nil, "install", "--client", "codex", "--", "--timeout", "10m")
-	if diff := cmp.Diff([]string{"--timeout", "10m"}, config.Install.Args); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := try(t, nil, "install"); err == nil || !strings.Contains(err.Error(), "--client") {
-		t.Errorf("install without --client: %v", err)
-	}
+	got := must(t, nil, "--start", "spawn").Serve.Start
+	expect(t, got == "spawn", "%+v", got)
 }
 
 // TestPluginsAreASettingOfTheirCommandsToo: what serve reads from the environment
 // and the file, plugins list does too.
 func TestPluginsAreASettingOfTheirCommandsToo(t *testing.T) {
 	dir, other := t.TempDir(), t.TempDir()
-	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "list"); c.Plugins.Dir != dir || c.Command != "plugins list" || c.DataDir == "" {
-		t.Errorf("%q of %q in %q", c.Plugins.Dir, c.Command, c.DataDir)
-	}
-	if c := must(t, configFile(t, "plugins: "+dir+"\n"), "plugins", "check", "a", "b"); c.Plugins.Dir != dir || len(c.Plugins.Check.Names) != 2 || c.DataDir == "" {
-		t.Errorf("%+v", c.Plugins)
-	}
-	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "test", "--plugins", other); c.Plugins.Dir != other {
-		t.Errorf("%+v", c.Plugins)
-	}
-	if c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir, "UNDERSTUDY_SESSION_VARIABLES": "a=b;c=d=e"}); c.Serve.Plugins != dir || c.Serve.SessionVariables["c"] != "d=e" {
-		t.Errorf("%+v", c.Serve.Guard)
-	}
+	c := must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "list")
+	expect(t, c.Plugins.Dir == dir && c.Command == "plugins list" && c.DataDir != "", "%q of %q in %q", c.Plugins.Dir, c.Command, c.DataDir)
+	c = must(t, configFile(t, "plugins: "+dir+"\n"), "plugins", "check", "a", "b")
+	expect(t, c.Plugins.Dir == dir && len(c.Plugins.Check.Names) == 2 && c.DataDir != "", "%+v", c.Plugins)
+	c = must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir}, "plugins", "test", "--plugins", other)
+	expect(t, c.Plugins.Dir == other, "%+v", c.Plugins)
+	c = must(t, map[string]string{"UNDERSTUDY_PLUGINS": dir, "UNDERSTUDY_SESSION_VARIABLES": "a=b;c=d=e"})
+	expect(t, c.Serve.Plugins == dir && c.Serve.SessionVariables["c"] == "d=e", "%+v", c.Serve.Guard)
 	for _, args := range [][]string{{"plugins", "list"}, {"plugins", "list", "--plugins", filepath.Join(dir, "nothing")}, {"plugins"}} {
-		if _, err := try(t, nil, args...); err == nil {
-			t.Errorf("%q was taken", args)
-		}
+		_, err := try(t, nil, args...)
+		expect(t, err != nil, "%q was taken", args)
 	}
 }
 
@@ -421,9 +342,7 @@ func TestHelpNamesDefaultsAndVariables(t *testing.T) {
 	var out bytes.Buffer
 	_, _ = Parse(Source{Args: []string{"serve", "--help"}, Stdout: &out, Exit: func(int) {}})
 	for _, want := range []string{"Default: 45s.", "$UNDERSTUDY_MAX_TIMEOUT", "$UNDERSTUDY_CONFIG", "Limits"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is not in the help:\n%s", want, &out)
-		}
+		expect(t, strings.Contains(out.String(), want), "%q is not in the help:\n%s", want, &out)
 	}
 }
 
@@ -444,9 +363,7 @@ func TestEverySettingComesFromEnvironmentAndFile(t *testing.T) {
 		fromFile, err := try(t, configFile(t, setting.Key+": \"\\0\"\n"))
 		checkArrived(t, "line 1: "+setting.Key, setting.Key, wrong, fromFile, err)
 	}
-	if len(list) < 34 {
-		t.Errorf("only %d settings are listed", len(list))
-	}
+	expect(t, len(list) >= 34, "only %d settings are listed", len(list))
 }
 
 // checkArrived wants a value in the configuration, or refused under its name:
@@ -477,9 +394,8 @@ func TestCodeFileIsABareName(t *testing.T) {
 		".": false, "..": false, "../x.py": false, "/tmp/x.py": false, "a/b.py": false, `a\b.py`: false, "C:x.py": false,
 		"nul": false, "COM1.py": false, "a\x00b": false, "a\n.py": false, "\xff.py": false, strings.Repeat("a", 300): false,
 	} {
-		if err := checkCodeFile(name); (err == nil) != fine {
-			t.Errorf("%q: %v", name, err)
-		}
+		err := checkCodeFile(name)
+		expect(t, (err == nil) == fine, "%q: %v", name, err)
 	}
 }
 
@@ -489,12 +405,9 @@ func TestConnectHasTheSettingsOfServe(t *testing.T) {
 	env := configFile(t, "transport: http\nhistory: 3\n")
 	env["UNDERSTUDY_WAIT"] = "4s"
 	config := must(t, env, "connect", "--share", "team", "--timeout", "10m", "--idle-exit", "1h")
-	if config.Command != "connect" || config.Connect.Share != "team" || config.Connect.IdleExit != time.Hour {
-		t.Errorf("%q %+v", config.Command, config.Connect)
-	}
-	if s := config.Serve; s.OverNetwork() || s.History != 3 || s.Wait != 4*time.Second || s.Timeout != 10*time.Minute {
-		t.Errorf("%+v", s)
-	}
+	expect(t, config.Command == "connect" && config.Connect.Share == "team" && config.Connect.IdleExit == time.Hour, "%q %+v", config.Command, config.Connect)
+	s := config.Serve
+	expect(t, !s.OverNetwork() && s.History == 3 && s.Wait == 4*time.Second && s.Timeout == 10*time.Minute, "%+v", s)
 }
 
 // TestSettingsOfFormerVersions: a start with them works, wherever they stand, and they are
@@ -509,12 +422,10 @@ func TestSettingsOfFormerVersions(t *testing.T) {
 			args, want = append(args, "--max-request", "1GB"), append([]string{"max-request (it is always 64 MiB; "}, want...)
 		}
 		config := must(t, env, args...)
-		if config.Serve.History != 4 || !slices.EqualFunc(config.Ignored, want, strings.HasPrefix) {
-			t.Errorf("%s: %d, ignored %q", command, config.Serve.History, config.Ignored)
-		}
-		if text, err := config.YAML(); err != nil || strings.Contains(text, "queue") {
-			t.Errorf("%v: %s", err, text)
-		}
+		expect(t, config.Serve.History == 4 && slices.EqualFunc(config.Ignored, want, strings.HasPrefix),
+			"%s: %d, ignored %q", command, config.Serve.History, config.Ignored)
+		text, err := config.YAML()
+		expect(t, err == nil && !strings.Contains(text, "queue"), "%v: %s", err, text)
 	}
 }
 
@@ -522,12 +433,10 @@ func TestSettingsOfFormerVersions(t *testing.T) {
 func TestEmptyListsAreMistakes(t *testing.T) {
 	for _, name := range []string{"transport", "allow-origin", "allow-host", "allow-modules", "block-modules", "block-functions", "sandbox-floor", "allow-net", "gpu", "pythons"} {
 		for _, value := range []string{"[]", "''"} {
-			if _, err := try(t, configFile(t, name+": "+value)); err == nil || !strings.Contains(err.Error(), "line 1: "+name) {
-				t.Errorf("%s: %s gives %v", name, value, err)
-			}
+			_, err := try(t, configFile(t, name+": "+value))
+			expect(t, err != nil && strings.Contains(err.Error(), "line 1: "+name), "%s: %s gives %v", name, value, err)
 		}
-		if _, err := try(t, nil, "--"+name, ""); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("--%s \"\" gives %v", name, err)
-		}
+		_, err := try(t, nil, "--"+name, "")
+		expect(t, err != nil && strings.Contains(err.Error(), name), "--%s \"\" gives %v", name, err)
 	}
 }

@@ -26,9 +26,8 @@ func TestSandboxMode(t *testing.T) {
 		{SandboxOff, true, "linux", SandboxOff},
 		{"", true, "linux", SandboxOff},
 	} {
-		if got := sandboxMode(test.asked, test.network, test.system); got != test.want {
-			t.Errorf("%+v: %s", test, got)
-		}
+		got := sandboxMode(test.asked, test.network, test.system)
+		expect(t, got == test.want, "%+v: %s", test, got)
 	}
 }
 
@@ -38,9 +37,8 @@ func TestSandboxNeedsASystemThatHasIt(t *testing.T) {
 		SandboxOff: {"linux", "darwin", "windows"}, SandboxStandard: {"linux", "darwin"}, SandboxStrict: {"linux"},
 	} {
 		for _, system := range []string{"linux", "darwin", "windows"} {
-			if err := c.check(mode, system); (err == nil) != slices.Contains(systems, system) {
-				t.Errorf("%s on %s: %v", mode, system, err)
-			}
+			err := c.check(mode, system)
+			expect(t, (err == nil) == slices.Contains(systems, system), "%s on %s: %v", mode, system, err)
 		}
 	}
 }
@@ -55,20 +53,15 @@ func TestConfineSettings(t *testing.T) {
 		AllowNet: []string{"pypi.org", "*.pythonhosted.org"}, Read: []string{one, two}, Write: []string{one, two},
 		MemoryLimit: 2_000_000_000, ProcessLimit: 64, CPULimit: 1.5, OpenFileLimit: LimitAuto, FileSizeLimit: LimitAuto, DiskLimit: LimitNone,
 	}
-	if diff := cmp.Diff(want, c); diff != "" {
-		t.Error(diff)
-	}
-	if c.AllowsAllNet() || !must(t, nil, "--sandbox", "standard", "--allow-net", "all").Serve.AllowsAllNet() {
-		t.Error("all hosts are taken for some")
-	}
+	diff := cmp.Diff(want, c)
+	expect(t, diff == "", "%+v", diff)
+	expect(t, !c.AllowsAllNet() && must(t, nil, "--sandbox", "standard", "--allow-net", "all").Serve.AllowsAllNet(), "all hosts are taken for some")
 	for asked, want := range map[string]int{"none": 0, "all": 1, "0,02": 2} {
-		if got := must(t, map[string]string{"UNDERSTUDY_GPU": asked}, "--sandbox", "standard").Serve.Cards(); len(got) != want {
-			t.Errorf("of %s: %q", asked, got)
-		}
+		got := must(t, map[string]string{"UNDERSTUDY_GPU": asked}, "--sandbox", "standard").Serve.Cards()
+		expect(t, len(got) == want, "of %s: %q", asked, got)
 	}
-	if err := (Confine{GPU: []string{"0"}}).check(SandboxStandard, "darwin"); err == nil || !strings.Contains(err.Error(), "gpu opens NVIDIA's cards on Linux") {
-		t.Error(err)
-	}
+	err := (Confine{GPU: []string{"0"}}).check(SandboxStandard, "darwin")
+	expect(t, err != nil && strings.Contains(err.Error(), "gpu opens NVIDIA's cards on Linux"), "%+v", err)
 }
 
 func TestConfineMistakes(t *testing.T) {
@@ -101,14 +94,12 @@ func TestConfineMistakes(t *testing.T) {
 		"a negative limit":   {[]string{"--process-limit=-1"}, `"-1" is no limit`},
 		"few processes":      {[]string{"--process-limit", "1"}, "process-limit is 1"},
 	} {
-		if _, err := try(t, nil, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		_, err := try(t, nil, test.args...)
+		expect(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v", name, err)
 	}
 	// A doctor says what serve would say.
-	if _, err := try(t, map[string]string{"UNDERSTUDY_ALLOW_NET": "pypi.org"}, "doctor"); err == nil || !strings.Contains(err.Error(), "so all is open") {
-		t.Errorf("doctor: %v", err)
-	}
+	_, err := try(t, map[string]string{"UNDERSTUDY_ALLOW_NET": "pypi.org"}, "doctor")
+	expect(t, err != nil && strings.Contains(err.Error(), "so all is open"), "doctor: %v", err)
 	must(t, map[string]string{"UNDERSTUDY_ALLOW_NET": "pypi.org", "UNDERSTUDY_SANDBOX": "standard"}, "doctor")
 }
 
@@ -143,9 +134,7 @@ func TestSharesOfTheServersOwn(t *testing.T) {
 	} {
 		args := append([]string{"--sandbox", "standard", "--data-dir", data}, test.args...)
 		_, err := try(t, nil, args...)
-		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect(t, (err == nil) == (test.want == "") && (err == nil || strings.Contains(err.Error(), test.want)), "%s: %v", name, err)
 	}
 }
 
@@ -155,8 +144,7 @@ func TestSharesHome(t *testing.T) {
 		c := must(t, nil, "--data-dir", t.TempDir(), "--sandbox", "standard", "--read", read)
 		t.Setenv("HOME", home)
 		t.Setenv("USERPROFILE", home)
-		if setting, path := c.SharesHome(); setting != want || want != "" && path != home {
-			t.Errorf("%s: %q %q", read, setting, path)
-		}
+		setting, path := c.SharesHome()
+		expect(t, setting == want && (want == "" || path == home), "%s: %q %q", read, setting, path)
 	}
 }

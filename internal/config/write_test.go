@@ -1,8 +1,6 @@
 package config
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -15,19 +13,13 @@ func TestYAML(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(text, "sk-12345") || !strings.Contains(text, "TOKEN: '[session variable]'") || !strings.Contains(text, "login('[session variable]')") {
-		t.Errorf("secrets:\n%s", text)
-	}
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, !strings.Contains(text, "sk-12345") && strings.Contains(text, "TOKEN: '[session variable]'") && strings.Contains(text, "login('[session variable]')"),
+		"secrets:\n%s", text)
+	file := fileWith(t, "config.yaml", text)
 	again := must(t, nil, "--config", file)
-	if again.Serve.Timeout != c.Serve.Timeout || again.Serve.OutputLimit != 2_000_000 || again.JournalPath() != "/j.db" || len(again.Serve.Preload) != 2 {
-		t.Errorf("read again: %+v", again.Serve)
-	}
+	expect(t, again.Serve.Timeout == c.Serve.Timeout && again.Serve.OutputLimit == 2_000_000 && again.JournalPath() == "/j.db" && len(again.Serve.Preload) == 2,
+		"read again: %+v", again.Serve)
 	proxied := &Config{Serve: Serve{Auth: Auth{PublicURL: "https://me:secret@example.org"}}}
-	if text, err := proxied.YAML(); err != nil || strings.Contains(text, "secret@") {
-		t.Errorf("%v\n%s", err, text)
-	}
+	text, err = proxied.YAML()
+	expect(t, err == nil && !strings.Contains(text, "secret@"), "%v\n%s", err, text)
 }

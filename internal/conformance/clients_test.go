@@ -152,14 +152,10 @@ func (c client) converse(t *testing.T, way string) conversation {
 		p.URL = serve(t, args...) + map[string]string{"http": "/mcp", "sse": "/sse"}[p.Transport]
 	}
 	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	interpreter, script := c.program(t)
 	script, err = filepath.Abs(filepath.Join("..", "..", "testdata", "clients", filepath.FromSlash(script)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	said := finish(t, program(t, interpreter, script, string(text)))
 	talk, err := readConversation(said.stdout)
 	if took := talk.took(); err != nil || said.status != 0 || !slices.Equal(took, append(p.Steps, "goodbye")) {

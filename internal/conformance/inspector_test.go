@@ -46,17 +46,15 @@ func TestInspector(t *testing.T) {
 				t.Helper()
 				return l.inspect(t, program, arguments...)
 			}
-			if tools := inspect("--method", "tools/list", "--strict"); !strings.Contains(tools, `"run_python_code"`) {
-				t.Errorf("the tools are %s", tools)
-			}
+			tools := inspect("--method", "tools/list", "--strict")
+			expect(t, strings.Contains(tools, `"run_python_code"`), "the tools are %s", tools)
 			inspect("--method", "resources/list")
 			inspect("--method", "resources/templates/list")
 			inspect("--method", "prompts/list")
 			answer := inspect("--method", "tools/call", "--tool-name", "run_python_code",
 				"--tool-args-json", `{"code": "import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nprint('here', 'it', 'is')"}`)
-			if got := kinds(t, answer); !slices.Equal(got, []string{"text", "image"}) || !strings.Contains(answer, "here it is") {
-				t.Errorf("the answer has %v: %s", got, answer)
-			}
+			got := kinds(t, answer)
+			expect(t, slices.Equal(got, []string{"text", "image"}) && strings.Contains(answer, "here it is"), "the answer has %v: %s", got, answer)
 		})
 	}
 }
@@ -67,9 +65,7 @@ func (l link) inspect(t *testing.T, path string, arguments ...string) string {
 	t.Helper()
 	args := slices.Concat([]string{path, "--cli"}, l.before, []string{"--connect-timeout", "120000", "--format", "json"}, arguments, l.after)
 	said := finish(t, program(t, node(t), args...))
-	if said.status != 0 || said.stderr != "" {
-		t.Fatalf("%v ended with %s", arguments, said)
-	}
+	insist(t, said.status == 0 && said.stderr == "", "%v ended with %s", arguments, said)
 	return said.stdout
 }
 
@@ -79,9 +75,8 @@ func kinds(t *testing.T, answer string) (kinds []string) {
 	var printed struct {
 		Result struct{ Content []struct{ Type string } }
 	}
-	if err := json.Unmarshal([]byte(answer), &printed); err != nil {
-		t.Fatalf("%v: %s", err, answer)
-	}
+	err := json.Unmarshal([]byte(answer), &printed)
+	insist(t, err == nil, "%v: %s", err, answer)
 	for _, content := range printed.Result.Content {
 		kinds = append(kinds, content.Type)
 	}

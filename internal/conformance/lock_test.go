@@ -11,25 +11,17 @@ import (
 // checksum, and none with the address of whoever made it.
 func TestLockFile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "conformance", "package-lock.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var lock struct {
 		Packages map[string]struct{ Resolved, Integrity string }
 	}
-	if err := json.Unmarshal(text, &lock); err != nil {
-		t.Fatal(err)
-	}
-	if len(lock.Packages) < 10 {
-		t.Errorf("there are %d packages", len(lock.Packages))
-	}
+	must(t, json.Unmarshal(text, &lock))
+	expect(t, len(lock.Packages) >= 10, "there are %d packages", len(lock.Packages))
 	for name, one := range lock.Packages {
 		if name == "" {
 			continue // what the lock is for
 		}
-		if one.Integrity == "" {
-			t.Errorf("%s has no checksum", name)
-		}
+		expect(t, one.Integrity != "", "%s has no checksum", name)
 		if one.Resolved != "" { // whose index it comes from is for who installs it to say
 			t.Errorf("%s is from %s only", name, one.Resolved)
 		}

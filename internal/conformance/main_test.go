@@ -13,7 +13,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	checks "understudy/internal/check"
 )
+
+var must, expect, insist = checks.Must, checks.Expect, checks.Insist
 
 func TestProgramsEndBeforeGoTestDoes(t *testing.T) {
 	last, limited := t.Deadline()
@@ -73,9 +77,8 @@ func installed(t *testing.T, path string) string {
 		t.Skip(`needs programs of npm and PyPI; run "make conformance"`)
 	}
 	path = filepath.Join(place, filepath.FromSlash(path))
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%v; run \"make conformance\"", err)
-	}
+	_, err := os.Stat(path)
+	insist(t, err == nil, "%v; run \"make conformance\"", err)
 	return path
 }
 
@@ -91,9 +94,7 @@ func node(t *testing.T) string {
 		}
 	}
 	path, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -129,8 +130,6 @@ func finish(t *testing.T, cmd *exec.Cmd) output {
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	err := cmd.Run()
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
-		t.Fatalf("%s: %v\n%s%s", filepath.Base(cmd.Path), err, stdout.String(), stderr.String())
-	}
+	insist(t, err == nil || errors.As(err, &exit), "%s: %v\n%s%s", filepath.Base(cmd.Path), err, stdout.String(), stderr.String())
 	return output{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
 }

@@ -40,17 +40,14 @@ func (v verdict) atLeast(t *testing.T, name string) {
 		all[name] = v.successes
 		writeJSON(t, minimumFile, all)
 	}
-	if len(all[name]) == 0 {
-		t.Errorf("%s says nothing of %s; run this test with -update", minimumFile, name)
-	}
+	expect(t, len(all[name]) != 0, "%s says nothing of %s; run this test with -update", minimumFile, name)
 	for _, scenario := range missed(v.successes, all[name]) {
 		t.Errorf("of %s: %s had %d successes and needs %d", name, scenario, v.successes[scenario], all[name][scenario])
 	}
 	for _, entry := range exceptions(t, name) {
 		scenario, _, _ := strings.Cut(entry, ":")
-		if _, ran := v.successes[scenario]; !ran {
-			t.Errorf("%s.yaml lists %s, and there is no scenario %s any more", name, entry, scenario)
-		}
+		_, ran := v.successes[scenario]
+		expect(t, ran, "%s.yaml lists %s, and there is no scenario %s any more", name, entry, scenario)
 	}
 }
 
@@ -69,9 +66,7 @@ func missed(counts, least map[string]int) (scenarios []string) {
 func exceptions(t *testing.T, name string) (entries []string) {
 	t.Helper()
 	text, err := os.ReadFile(testdata(name + ".yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(text)) {
 		if entry, is := strings.CutPrefix(strings.TrimSpace(line), "- "); is {
 			entries = append(entries, entry)
@@ -88,18 +83,15 @@ func TestMinimum(t *testing.T) {
 		"new":   {{Status: "SUCCESS"}},
 	})
 	got := missed(counts, map[string]int{"whole": 1, "less": 2, "empty": 1, "gone": 0})
-	if !slices.Equal(got, []string{"empty", "gone", "less"}) {
-		t.Errorf("%v", got)
-	}
+	expect(t, slices.Equal(got, []string{"empty", "gone", "less"}), "%v", got)
 	minimum := map[string]map[string]int{}
 	readJSON(t, minimumFile, &minimum)
 	for _, era := range eras {
 		for _, name := range []string{"fixture-" + era, "understudy-" + era} {
 			for _, entry := range exceptions(t, name) {
 				scenario, _, _ := strings.Cut(entry, ":")
-				if _, known := minimum[name][scenario]; !known {
-					t.Errorf("%s.yaml lists %s, of which %s has nothing", name, entry, minimumFile)
-				}
+				_, known := minimum[name][scenario]
+				expect(t, known, "%s.yaml lists %s, of which %s has nothing", name, entry, minimumFile)
 			}
 		}
 	}

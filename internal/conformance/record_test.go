@@ -121,9 +121,7 @@ func (r *record) check(t *testing.T, name, way string, talk conversation) {
 	}
 	const remedy = "; if that is as it should be, run make conformance UPDATE=1 and make update"
 	want := r.committed[name]
-	if talk.version != want.Version {
-		t.Errorf("this is version %s, and %s has %q%s", talk.version, clientsFile, want.Version, remedy)
-	}
+	expect(t, talk.version == want.Version, "this is version %s, and %s has %q%s", talk.version, clientsFile, want.Version, remedy)
 	got := talk.otherwise()
 	if was := want.Ways[way]["cancellation"]; was != "" && got["cancellation"] == "" {
 		// A client that trips over its own closing may or may not have told the server
@@ -149,9 +147,8 @@ func TestRecord(t *testing.T) {
 	}
 	for name, want := range all {
 		slices.Sort(want)
-		if got := slices.Sorted(maps.Keys(committed[name].Ways)); !slices.Equal(got, want) {
-			t.Errorf("%s has %q over %q, and it is tried over %q", clientsFile, name, got, want)
-		}
+		got := slices.Sorted(maps.Keys(committed[name].Ways))
+		expect(t, slices.Equal(got, want), "%s has %q over %q, and it is tried over %q", clientsFile, name, got, want)
 	}
 }
 
@@ -164,18 +161,12 @@ func readJSON(t *testing.T, name string, into any) {
 	if err == nil {
 		err = json.Unmarshal(text, into)
 	}
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
+	insist(t, err == nil, "%s: %v", name, err)
 }
 
 func writeJSON(t *testing.T, name string, what any) {
 	t.Helper()
 	text, err := json.MarshalIndent(what, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(testdata(name), append(text, '\n'), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(testdata(name), append(text, '\n'), 0o600))
 }

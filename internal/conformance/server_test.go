@@ -37,9 +37,7 @@ var understudy = sync.OnceValues(func() (string, error) {
 func commandLine(t *testing.T, args ...string) (line, env []string) {
 	t.Helper()
 	path, err := understudy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	env = []string{"UNDERSTUDY_DATA_DIR=" + t.TempDir()}
 	if python := os.Getenv("UNDERSTUDY_TEST_PYTHON"); python != "" {
 		env = append(env, "UNDERSTUDY_PYTHON="+python)
@@ -51,13 +49,9 @@ func commandLine(t *testing.T, args ...string) (line, env []string) {
 func makeToken(t *testing.T, file string) string {
 	t.Helper()
 	path, err := understudy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	said := finish(t, program(t, path, "token", "agent", "--add-to", file))
-	if said.status != 0 {
-		t.Fatalf("making a token ended with %s", said)
-	}
+	insist(t, said.status == 0, "making a token ended with %s", said)
 	return strings.TrimSpace(said.stdout)
 }
 
@@ -75,21 +69,15 @@ func serve(t *testing.T, args ...string) string {
 	cmd.Env = append(os.Environ(), env...)
 	cmd.WaitDelay = 10 * time.Second
 	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	log := watch(stderr)
 	t.Cleanup(func() { stop(t, cmd, log) })
 	start, cancel := within(t.Context(), t, patience)
 	defer cancel()
 	select {
 	case addr, ok := <-log.addr:
-		if !ok {
-			t.Fatal("the server ended at once")
-		}
+		insist(t, ok, "the server ended at once")
 		return "http://" + addr
 	case <-start.Done():
 		t.Fatal("the server does not say where it listens")
@@ -107,9 +95,8 @@ func stop(t *testing.T, cmd *exec.Cmd, log *serverLog) {
 	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	<-log.ended // before Wait, which would close what is being read
-	if err := errors.Join(log.err, cmd.Wait()); err != nil {
-		t.Errorf("the server ended with %v", err)
-	}
+	err := errors.Join(log.err, cmd.Wait())
+	expect(t, err == nil, "the server ended with %v", err)
 	if t.Failed() {
 		t.Logf("the server's log:\n%s", log.text.String())
 	}
@@ -148,9 +135,7 @@ func watch(stream io.Reader) *serverLog {
 func serveFixture(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	h := transport.NewHTTP(newFixture(), transport.HTTPOptions{Streamable: true})
 	ended := make(chan error, 1)
 	ctx := t.Context() // ends before the clean-up begins

@@ -72,16 +72,12 @@ type check struct{ Scenario, ID, Status, ErrorMessage string }
 func runSuite(t *testing.T, era, address, expected string) verdict {
 	t.Helper()
 	expected, err := filepath.Abs(testdata(expected))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	results := t.TempDir()
 	said := finish(t, program(t, node(t), installed(t, suitePath), "server", "--url", address+"/mcp",
 		"--requirements", era, "--expected-failures", expected, "--timeout", "120000", "--output-dir", results))
 	_, found, summed := strings.Cut(said.stdout, "Total:")
-	if !summed {
-		t.Fatalf("the suite ended with %s", said)
-	}
+	insist(t, summed, "the suite ended with %s", said)
 	all := readChecks(t, results)
 	v := verdict{
 		passed: said.status == 0, successes: successes(all),
@@ -114,22 +110,16 @@ func readChecks(t *testing.T, results string) map[string][]check {
 	t.Helper()
 	all := map[string][]check{}
 	files, err := filepath.Glob(filepath.Join(results, "*", "checks.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var checks []check
 		if err := json.Unmarshal(text, &checks); err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
 		name := resultDir.FindStringSubmatch(filepath.Base(filepath.Dir(file)))
-		if name == nil {
-			t.Fatalf("%s is of no scenario", file)
-		}
+		insist(t, name != nil, "%s is of no scenario", file)
 		for i := range checks {
 			checks[i].Scenario = name[1]
 		}

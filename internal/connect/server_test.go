@@ -15,7 +15,11 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -43,18 +47,14 @@ func startEcho(t *testing.T, change func(*Options)) *echo {
 		change(&o)
 	}
 	l, err := e.place.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.Token = l.Token
 	e.Server = NewServer(o)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { e.ended <- e.Run(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-e.ended; err != nil {
-			t.Error(err)
-		}
+		must(t, <-e.ended)
 		e.ended <- nil
 	})
 	return e
@@ -64,9 +64,7 @@ func startEcho(t *testing.T, change func(*Options)) *echo {
 func (e *echo) enter(h Hello) (client string, about About, conn net.Conn) {
 	e.t.Helper()
 	conn, err := dial(e.place.socket())
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, err)
 	e.t.Cleanup(func() { _ = conn.Close() })
 	if h.Build == "" {
 		h.Build = "one"
@@ -76,9 +74,7 @@ func (e *echo) enter(h Hello) (client string, about About, conn net.Conn) {
 		return "", about, conn
 	}
 	line, err := in.ReadString('\n')
-	if err != nil {
-		e.t.Fatal(err)
-	}
+	must(e.t, err)
 	return strings.TrimSpace(line), about, conn
 }
 
@@ -100,9 +96,7 @@ func TestWhoAConnectionIs(t *testing.T) {
 	want := func(want string, h Hello) net.Conn {
 		t.Helper()
 		client, _, conn := e.enter(h)
-		if client != want {
-			t.Fatalf("%+v is %q, not %q", h, client, want)
-		}
+		insist(t, client == want, "%+v is %q, not %q", h, client, want)
 		return conn
 	}
 	claude := Hello{Role: RoleClient, Name: "Claude Code (beta)"}
@@ -123,18 +117,13 @@ func TestWhoAConnectionIs(t *testing.T) {
 func TestWhatIsRefused(t *testing.T) {
 	e := startEcho(t, func(o *Options) { o.Clients = false })
 	for _, h := range []Hello{{Role: RoleClient}, {Role: "king"}} {
-		if client, about, _ := e.enter(h); client != "" || about.Refusal == "" {
-			t.Errorf("%+v was taken as %q", h, client)
-		}
+		client, about, _ := e.enter(h)
+		expect(t, client == "" && about.Refusal != "", "%+v was taken as %q", h, client)
 	}
 	conn, err := dial(e.place.socket())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
-	if err := say(conn, Hello{Protocol: protocol + 1, Role: RoleClient}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, say(conn, Hello{Protocol: protocol + 1, Role: RoleClient}))
 	var about About
 	if err := hear(bufio.NewReader(conn), &about); err != nil || !strings.Contains(about.Refusal, "process 7") {
 		t.Errorf("a hello of another version: %+v, %v", about, err)
@@ -146,44 +135,31 @@ func TestTokenIsRequired(t *testing.T) {
 	e := startEcho(t, nil)
 	path := tokenPath(e.place.socket())
 	token, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if info, err := os.Lstat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)
 	}
 	for _, role := range []string{RoleClient, RoleOperator, RoleLook} {
 		for said, refused := range map[string]bool{"": true, "wrong": true, string(token) + "x": true, string(token): false} {
 			conn, err := dial(e.place.socket())
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := say(conn, Hello{Protocol: protocol, Role: role, Build: "one", Token: said}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, say(conn, Hello{Protocol: protocol, Role: role, Build: "one", Token: said}))
 			in := bufio.NewReader(conn)
 			var about About
-			if err := hear(in, &about); err != nil {
-				t.Fatal(err)
-			}
-			if !refused && (about.Refusal != "" || about.Directory != "/project") {
-				t.Errorf("%s with the token: %+v", role, about)
-			}
+			must(t, hear(in, &about))
+			expect(t, refused || about.Refusal == "" && about.Directory == "/project", "%s with the token: %+v", role, about)
 			if refused {
 				if about != (About{Protocol: protocol, Refusal: about.Refusal}) || !strings.Contains(about.Refusal, "token") {
 					t.Errorf("%s with %q is told %+v", role, said, about)
 				}
-				if rest, err := io.ReadAll(in); err != nil || len(rest) > 0 {
-					t.Errorf("%s with %q goes on: %q, %v", role, said, rest, err)
-				}
+				rest, err := io.ReadAll(in)
+				expect(t, err == nil && len(rest) == 0, "%s with %q goes on: %q, %v", role, said, rest, err)
 			}
 			_ = conn.Close()
 		}
 	}
 	e.Server.end()
-	if err := <-e.ended; err != nil {
-		t.Error(err)
-	}
+	must(t, <-e.ended)
 	e.ended <- nil
 	if _, err := os.Lstat(path); err == nil {
 		t.Error("the token is left")
@@ -192,9 +168,7 @@ func TestTokenIsRequired(t *testing.T) {
 
 // A server without a token lets nobody in.
 func TestEmptyTokenIsNone(t *testing.T) {
-	if NewServer(Options{}).knowsToken(Hello{}) {
-		t.Error("it is taken")
-	}
+	expect(t, !NewServer(Options{}).knowsToken(Hello{}), "it is taken")
 }
 
 // A server that holds nothing gives way to a client of another build; one that
@@ -203,9 +177,7 @@ func TestAnotherBuild(t *testing.T) {
 	e := startEcho(t, nil)
 	e.usage = func() (int, int) { return 1, 0 }
 	client, about, conn := e.enter(Hello{Role: RoleClient, Build: "two"})
-	if client != "connect:client:1" || about.Build != "one" {
-		t.Fatalf("%q %+v", client, about)
-	}
+	insist(t, client == "connect:client:1" && about.Build == "one", "%q %+v", client, about)
 	e.usage = func() (int, int) { return 0, 0 }
 	if client, _, other := e.enter(Hello{Role: RoleClient, Build: "two"}); client != "connect:client:2" {
 		t.Fatalf("beside another client: %q", client)
@@ -220,9 +192,8 @@ func TestAnotherBuild(t *testing.T) {
 	if _, about, _ := e.enter(Hello{Role: RoleClient, Build: "two"}); !about.Retiring {
 		t.Fatalf("a server that holds nothing stays: %+v", about)
 	}
-	if err := <-e.ended; err != nil {
-		t.Error(err)
-	}
+	err := <-e.ended
+	expect(t, err == nil, "%v", err)
 	e.ended <- nil
 	if _, err := os.Lstat(e.place.socket()); err == nil {
 		t.Error("the socket is left")
@@ -249,9 +220,8 @@ func TestIdleExit(t *testing.T) {
 	}
 	_ = conn.Close()
 	<-e.Over()
-	if err := <-e.ended; err != nil {
-		t.Error(err)
-	}
+	err := <-e.ended
+	expect(t, err == nil, "%v", err)
 	e.ended <- nil
 }
 
@@ -262,15 +232,11 @@ func TestPipe(t *testing.T) {
 	e := startEcho(t, nil)
 	var out, notes bytes.Buffer
 	in := strings.NewReader(greeting + strings.Repeat("x", 1<<20) + "\nlast")
-	if err := Pipe(t.Context(), Starter{Place: e.place}, Peer{Build: "one"}, in, &out, &notes); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Pipe(t.Context(), Starter{Place: e.place}, Peer{Build: "one"}, in, &out, &notes))
 	if got := out.String(); !strings.HasPrefix(got, "connect:zed:1\n{\"method\"") || !strings.HasSuffix(got, "\nlast") || len(got) < 1<<20 {
 		t.Errorf("%d bytes, %.100q", len(got), got)
 	}
-	if notes.Len() > 0 {
-		t.Error(notes.String())
-	}
+	expect(t, notes.Len() == 0, "%v", notes.String())
 }
 
 // A client learns why there is no server in place of one that gave way.
@@ -279,38 +245,7 @@ func TestAServerThatCannotStart(t *testing.T) {
 	s := Starter{Place: e.place, Launch: []string{"sh", "-c", "echo no luck today >&2; exit 1"}}
 	var out, notes bytes.Buffer
 	err := Pipe(t.Context(), s, Peer{Build: "another"}, strings.NewReader(greeting), &out, &notes)
-	if err == nil || !strings.Contains(err.Error(), "no luck today") || out.Len() > 0 {
-		t.Errorf("%v, %q", err, out.String())
-	}
-}
-
-// TestAServerThatIsKilled: a client whose server is gone is told so, and by the exit status.
-func TestAServerThatIsKilled(t *testing.T) {
-	place := PlaceOf(t.TempDir(), "k")
-	l, err := place.Listen(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	go func() {
-		conn, err := l.Accept()
-		if err != nil {
-			return
-		}
-		var h Hello
-		in := bufio.NewReader(conn)
-		_ = hear(in, &h)
-		_ = say(conn, About{Protocol: protocol, Build: "one"})
-		_, _ = in.ReadString('\n')
-		_ = conn.Close()
-	}()
-	in, client := io.Pipe()
-	defer client.Close()
-	go func() { _, _ = io.WriteString(client, greeting) }()
-	var out, notes bytes.Buffer
-	if err := Pipe(t.Context(), Starter{Place: place}, Peer{Build: "one"}, in, &out, &notes); err == nil || err.Error() != "the server has ended; start the client's server again, which starts a new one" {
-		t.Errorf("%v", err)
-	}
+	expect(t, err != nil && strings.Contains(err.Error(), "no luck today") && out.Len() == 0, "%v, %q", err, out.String())
 }
 
 func TestProgramName(t *testing.T) {
@@ -319,13 +254,11 @@ func TestProgramName(t *testing.T) {
 		`{"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/clientInfo":{"name":"mcp"},"progressToken":1}}}`: "mcp",
 		`{"method":"ping"}`: "", `[]`: "", `nonsense`: "",
 	} {
-		if got := programName([]byte(line)); got != want {
-			t.Errorf("%s: %q", line, got)
-		}
+		got := programName([]byte(line))
+		expect(t, got == want, "%s: %q", line, got)
 	}
-	if got := plainName(strings.Repeat("Ä b", 50)); len(got) > 40 || strings.ContainsAny(got, "Ä ") {
-		t.Errorf("%q", got)
-	}
+	got := plainName(strings.Repeat("Ä b", 50))
+	expect(t, len(got) <= 40 && !strings.ContainsAny(got, "Ä "), "%q", got)
 }
 
 // The path of a socket is short on every system, that of a data directory is not.
@@ -347,9 +280,7 @@ func TestSocketPaths(t *testing.T) {
 		t.Errorf("%v, %v", dir.Mode(), err)
 	}
 	conn, err := dial(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_ = conn.Close()
 	if _, err := ListenAt(path); err == nil || !strings.Contains(err.Error(), "another server") {
 		t.Errorf("a second server there: %v", err)
@@ -363,15 +294,12 @@ func TestSocketPaths(t *testing.T) {
 // A long log is begun anew.
 func TestLogIsBounded(t *testing.T) {
 	file, err := os.OpenFile(filepath.Join(t.TempDir(), "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	log := Log(file)
 	for range 3 << 10 {
-		if _, err := log.Write(bytes.Repeat([]byte("x"), 1<<10)); err != nil {
-			t.Fatal(err)
-		}
+		_, err := log.Write(bytes.Repeat([]byte("x"), 1<<10))
+		must(t, err)
 	}
 	if info, err := file.Stat(); err != nil || info.Size() > maxLog+1<<11 || info.Size() == 0 {
 		t.Errorf("%d bytes, %v", info.Size(), err)

@@ -18,31 +18,21 @@ func TestAnothersSocketIsNotRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listen := func() net.Listener {
 		l, err := ListenSocket(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(func() { _ = l.Close() })
 		return l
 	}
 	isThere := func(when string) {
 		conn, err := net.Dial("unix", path)
-		if err != nil {
-			t.Fatalf("%s: %v", when, err)
-		}
+		insist(t, err == nil, "%s: %v", when, err)
 		_ = conn.Close()
 	}
 	first := listen()
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(path))
 	second := listen()
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, first.Close())
 	isThere("the first one has ended")
-	if err := second.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, second.Close())
 	if _, err := os.Lstat(path); !os.IsNotExist(err) {
 		t.Errorf("its own is left: %v", err)
 	}
@@ -55,21 +45,15 @@ func TestStaleSockets(t *testing.T) {
 	dir := t.TempDir()
 	stale := filepath.Join(dir, "stale")
 	old, err := net.Listen("unix", stale)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	old.(*net.UnixListener).SetUnlinkOnClose(false)
 	_ = old.Close()
 	l, err := ListenSocket(stale)
-	if err != nil {
-		t.Fatalf("the socket of a dead server is in the way: %v", err)
-	}
+	insist(t, err == nil, "the socket of a dead server is in the way: %v", err)
 	_ = l.Close()
 
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("precious"), 0o600))
 	if _, err := ListenSocket(file); err == nil || !strings.Contains(err.Error(), "is no socket") {
 		t.Errorf("%v", err)
 	}
@@ -82,13 +66,9 @@ func TestStaleSockets(t *testing.T) {
 func TestABusySocketIsNotStale(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	fd, err := syscall.Socket(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer syscall.Close(fd)
-	if err := errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(syscall.Bind(fd, &syscall.SockaddrUnix{Name: path}), syscall.Listen(fd, 0)))
 	for range 100 { // until the queue is full
 		conn, err := net.Dial("unix", path)
 		if err != nil {

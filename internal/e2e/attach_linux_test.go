@@ -113,9 +113,7 @@ func TestAttachTakesTurns(t *testing.T) {
 	w.until("['agent', 'person']")
 	// The agent's answer is still the agent's.
 	record, _ := manage(t, agent.Client, "wait")
-	if record["execution"] != 2.0 || record["status"] != "ok" {
-		t.Errorf("the agent waits for its run and gets %v", record)
-	}
+	expect(t, record["execution"] == 2.0 && record["status"] == "ok", "the agent waits for its run and gets %v", record)
 	must(t, os.Remove(filepath.Join(d.project, "go")))
 	for _, line := range strings.Split(d.untilGo(), "\n") {
 		w.enter(line)
@@ -143,12 +141,9 @@ func TestAttachShowsFigures(t *testing.T) {
 	d.value(agent, "x = 1", "x")
 	said := d.script("import matplotlib.pyplot as plt; _ = plt.plot([1, 2])\n%%time\nx = 5\n\nx\n")
 	path := regexp.MustCompile(`(?m)^\[figure 1\] [0-9]+×[0-9]+, (/.*\.png)$`).FindStringSubmatch(said)
-	if path == nil {
-		t.Fatal(said)
-	}
-	if _, err := os.Stat(path[1]); err != nil {
-		t.Error(err)
-	}
+	insist(t, path != nil, "%v", said)
+	_, err := os.Stat(path[1])
+	expect(t, err == nil, "%v", err)
 }
 
 // TestAttachFindsTheInterpreter has several to choose from, and none.
@@ -199,9 +194,7 @@ func TestAttachOverHTTP(t *testing.T) {
 	record, _ := run(t, c, "x = 41")
 	d.says("42\n", "x + 1\n")
 	record, _ = run(t, c, "x", "interpreter_id", record["interpreter_id"])
-	if !strings.Contains(fmt.Sprint(record["stdout"], record["term_out"]), "41") {
-		t.Error(record)
-	}
+	expect(t, strings.Contains(fmt.Sprint(record["stdout"], record["term_out"]), "41"), "%v", record)
 }
 
 // script has attach read lines that are no person's, and returns what it prints.
@@ -211,27 +204,22 @@ func (d *desk) script(lines string, args ...string) string {
 	var notes strings.Builder
 	cmd.Stdin, cmd.Stderr = strings.NewReader(lines), &notes
 	said, err := cmd.Output()
-	if err != nil {
-		d.t.Fatalf("%v: %s%s", err, said, &notes)
-	}
+	insist(d.t, err == nil, "%v: %s%s", err, said, &notes)
 	return string(said)
 }
 
 // says expects that attach prints just this for some lines.
 func (d *desk) says(want, lines string, args ...string) {
 	d.t.Helper()
-	if said := d.script(lines, args...); said != want {
-		d.t.Errorf("attach %q prints %q, not %q", args, said, want)
-	}
+	said := d.script(lines, args...)
+	expect(d.t, said == want, "attach %q prints %q, not %q", args, said, want)
 }
 
 // stdio is an agent with a server of its own.
 func (d *desk) stdio() *member {
 	d.t.Helper()
 	m, err := d.tryToRun("agent", "serve")
-	if err != nil {
-		d.t.Fatalf("%v\n%s", err, m.log)
-	}
+	insist(d.t, err == nil, "%v\n%s", err, m.log)
 	d.t.Cleanup(func() { _ = m.Close() })
 	comesTrue(d.t, "the server can be attached to", func() bool { return len(connect.Running(d.data)) > 0 })
 	return m

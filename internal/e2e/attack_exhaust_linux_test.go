@@ -40,9 +40,8 @@ func (a *attacked) exhaust(t *testing.T, p program) {
 	})
 	must(t, err)
 	text := fmt.Sprintf("%s\n%v: %v", attack.text, attack.record["exc_type"], attack.record["exc_info"])
-	if record, said := run(t, a.attacker, "print(6 * 7)", "reset", true); record["stdout"] != "42\n" {
-		t.Errorf("its session does not go on: %s", said)
-	}
+	record, said := run(t, a.attacker, "print(6 * 7)", "reset", true)
+	expect(t, record["stdout"] == "42\n", "its session does not go on: %s", said)
 	ends := strings.Split(p.head["ends"], " | ")
 	switch {
 	case strings.Contains(text, "OPEN\n"):
@@ -64,9 +63,7 @@ func (a *attacked) meanwhile(t *testing.T, attack func()) (answered int, slowest
 		began := time.Now()
 		record, said := run(t, a.victim, fmt.Sprintf("print(%d + 1)", answered))
 		answered++
-		if record["stdout"] != fmt.Sprintf("%d\n", answered) {
-			t.Errorf("OPEN: another client's session suffers: %s", said)
-		}
+		expect(t, record["stdout"] == fmt.Sprintf("%d\n", answered), "OPEN: another client's session suffers: %s", said)
 		slowest = max(slowest, time.Since(began))
 		select {
 		case <-over:

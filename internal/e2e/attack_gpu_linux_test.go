@@ -108,9 +108,8 @@ func TestCards(t *testing.T) {
 					names = "True"
 				}
 				want := "nodes" + test.nodes + "\nmemfd " + memfd + "\nnames " + names + "\na terabyte of addresses True\n"
-				if diff := cmp.Diff(want, record["stdout"]); diff != "" {
-					t.Error(diff)
-				}
+				diff := cmp.Diff(want, record["stdout"])
+				expect(t, diff == "", "%v", diff)
 				if test.given {
 					holdsCard(t, c)
 				}
@@ -124,18 +123,18 @@ func TestDoctorSeesCards(t *testing.T) {
 	if err := exec.Command("unshare", "--mount", "true").Run(); err != nil {
 		t.Skipf("made-up cards need root, and mounts: %v", err)
 	}
-	dir := t.TempDir()
 	for asked, want := range map[string]string{
 		"1": "may open /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia1, /dev/nvidia-uvm-tools\n",
 		"3": "would not serve: gpu: there is no card 3 (/dev/nvidia3); name some of 0, 1, or all\n",
 		"":  "may open none of /dev/nvidia-modeset, /dev/nvidia-uvm,",
 	} {
-		cmd := exec.Command("unshare", "--mount", "sh", "-c", withCards, "sh", t.TempDir(), binary, "doctor", "--data-dir", dir)
-		cmd.Env = append(os.Environ(), "UNDERSTUDY_SANDBOX=standard", "UNDERSTUDY_GPU="+asked, "UNDERSTUDY_PYTHON="+accounts(t)[0].python)
-		out, err := cmd.CombinedOutput() // which fails where there is no such card
-		if !strings.Contains(string(out), want) {
-			t.Errorf("of %q: %v\n%s", asked, err, out)
-		}
+		t.Run(asked, func(t *testing.T) {
+			t.Parallel()
+			cmd := exec.Command("unshare", "--mount", "sh", "-c", withCards, "sh", t.TempDir(), binary, "doctor", "--data-dir", t.TempDir())
+			cmd.Env = append(os.Environ(), "UNDERSTUDY_SANDBOX=standard", "UNDERSTUDY_GPU="+asked, "UNDERSTUDY_PYTHON="+accounts(t)[0].python)
+			out, err := cmd.CombinedOutput() // which fails where there is no such card
+			expect(t, strings.Contains(string(out), want), "%v\n%s", err, out)
+		})
 	}
 }
 
@@ -150,7 +149,5 @@ func holdsCard(t *testing.T, c *client.Client) {
 	}
 	refused(t, c, "which a copy of it could not; use operation", "manage_interpreters", "operation", "branch")
 	record, _ = run(t, c, "os.close(card)")
-	if record["recoverable"] != true {
-		t.Errorf("with no card in use: %v", record)
-	}
+	expect(t, record["recoverable"] == true, "with no card in use: %v", record)
 }

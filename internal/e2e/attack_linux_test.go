@@ -73,8 +73,7 @@ var withoutWall = []string{"--sandbox", "off"}
 
 // verdict is what attempting.py says of an attempt.
 type verdict struct {
-	Name    string `json:"name"`
-	Tries   string `json:"tries"`
+	Name    string `json:"name"`    // what it tries
 	By      string `json:"by"`      // layers that are to stop it
 	Verdict string `json:"verdict"` // open, stopped, beside or broken; "" as it begins
 	Why     string `json:"why"`
@@ -117,9 +116,7 @@ func (a *attacked) make(t *testing.T, group string) (made []verdict) {
 		if record["status"] == "ok" {
 			return made
 		}
-		if record["status"] != "crashed" || len(found) == 0 {
-			t.Fatalf("%s: %s", group, text)
-		}
+		insist(t, record["status"] == "crashed" && len(found) != 0, "%s: %s", group, text)
 	}
 	t.Fatalf("%s: the session was ended again and again", group)
 	return nil
@@ -156,18 +153,18 @@ func (v verdict) judge(t *testing.T, wall layers) {
 	case v.Verdict == "broken":
 		t.Errorf("it failed by itself: %s", v.Why)
 	case v.Verdict == "beside":
-		t.Skipf("%s It can't be tried: %s", v.Tries, v.Why)
+		t.Skipf("it can't be tried: %s", v.Why)
 	case wall == nil && v.Verdict == "open":
 	case wall == nil && (strings.HasSuffix(v.Why, "ENOSYS") || strings.HasSuffix(v.Why, "EAFNOSUPPORT")):
-		t.Skipf("%s This kernel can't: %s", v.Tries, v.Why)
+		t.Skipf("this kernel can't: %s", v.Why)
 	case wall == nil:
-		t.Errorf("%s It is stopped without a wall, too, and proves nothing: %s", v.Tries, v.Why)
+		t.Errorf("it is stopped without a wall, too, and proves nothing: %s", v.Why)
 	case v.Verdict == "stopped":
-		t.Logf("%s Stopped (%s): %s", v.Tries, v.By, v.Why)
+		t.Logf("stopped (%s): %s", v.By, v.Why)
 	case wall.have(v.By):
-		t.Errorf("OPEN: %s %s. To be stopped by %s, of %v", v.Tries, v.Why, v.By, wall)
+		t.Errorf("OPEN: %s. To be stopped by %s, of %v", v.Why, v.By, wall)
 	default:
-		t.Skipf("OPEN HERE: %s %s. It takes %s to stop it, and there are %v", v.Tries, v.Why, v.By, wall)
+		t.Skipf("OPEN HERE: %s. It takes %s to stop it, and there are %v", v.Why, v.By, wall)
 	}
 }
 

@@ -36,29 +36,39 @@ func readHogs(t *testing.T) (hogs []hog) {
 	return hogs
 }
 
-// TestServerMemory has one session say too much in each way that there is: the server
-// keeps little of it, and another client's session goes on.
+// TestServerMemory has one session say too much in each way that there is, and then many at
+// once: the server keeps little of it, and another client's session goes on.
 func TestServerMemory(t *testing.T) {
 	withoutRace(t)
-	for _, user := range accounts(t)[:1] { // whose the server is makes no difference to what it keeps
-		t.Run(user.name, func(t *testing.T) {
-			a := startAttacked(t, user, "understudy", withoutWall...)
-			for _, h := range readHogs(t) {
-				t.Run(h.name, func(t *testing.T) {
-					before := a.serverMemory(t)
-					text := a.hogs(t, h)
-					grown := a.serverMemory(t) - before
-					t.Logf("%d MiB more; …%s", grown>>20, text[max(0, len(text)-200):])
-					if grown > mostGrown {
-						t.Errorf("OPEN: the server grew by %d MiB", grown>>20)
-					}
-					if record, said := run(t, a.victim, "print(6 * 7)"); record["stdout"] != "42\n" {
-						t.Errorf("another client's session suffers: %s", said)
-					}
-				})
-			}
+	a := startAttacked(t, accounts(t)[0], "understudy", withoutWall...) // whose the server is makes no difference
+	hogs := readHogs(t)
+	fresh := a.serverMemory(t)
+	for _, h := range hogs {
+		t.Run(h.name, func(t *testing.T) {
+			a.growsLittle(t, a.serverMemory(t), mostGrown, func() {
+				text := a.hogs(t, h)
+				t.Logf("…%s", text[max(0, len(text)-200):])
+			})
+			record, said := run(t, a.victim, "print(6 * 7)")
+			expect(t, record["stdout"] == "42\n", "another client's session suffers: %s", said)
 		})
 	}
+	t.Run("many at once", func(t *testing.T) {
+		hogs = slices.DeleteFunc(hogs, func(h hog) bool { return !slices.Contains(hogsOfMany, h.name) })
+		a.growsLittle(t, fresh, 5*mostGrown, func() { a.manyHog(t, hogs) })
+	})
+}
+
+// mostGrown is how many bytes the server may grow by.
+const mostGrown int64 = 100 << 20
+
+// growsLittle fails the test if an attack has the server hold too much more than it held before.
+func (a *attacked) growsLittle(t *testing.T, before, most int64, attack func()) {
+	t.Helper()
+	attack()
+	grown := a.serverMemory(t) - before
+	t.Logf("%d MiB more", grown>>20)
+	expect(t, grown <= most, "OPEN: the server grew by %d MiB", grown>>20)
 }
 
 // hogs has a fresh session of the attacker's make one attack, and returns the last answer.
@@ -88,13 +98,10 @@ func (a *attacked) hogs(t *testing.T, h hog) (text string) {
 // numbered is the code of a session's run, which knows its number.
 func (h hog) numbered(run int) string { return fmt.Sprintf("RUN = %d\n%s", run, h.code) }
 
-// TestServerMemoryOfMany has many sessions say too much at once, while another client's
-// session goes on: what the server has room for is bounded for all of them together.
-func TestServerMemoryOfMany(t *testing.T) {
-	withoutRace(t)
-	a := startAttacked(t, accounts(t)[0], "understudy", withoutWall...)
-	before := a.serverMemory(t)
-	attacks := slices.DeleteFunc(readHogs(t), func(h hog) bool { return !slices.Contains(hogsOfMany, h.name) })
+// manyHog has many sessions say too much at once, while another client's session goes on: what
+// the server has room for is bounded for all of them together.
+func (a *attacked) manyHog(t *testing.T, hogs []hog) {
+	t.Helper()
 	var ids []string
 	for range *manyHogs {
 		ids = append(ids, create(t, a.attacker))
@@ -104,30 +111,22 @@ func TestServerMemoryOfMany(t *testing.T) {
 		for n, id := range ids {
 			attacking.Go(func() {
 				for k := range 3 {
-					h := attacks[(n+k)%len(attacks)]
-					if _, err := call(a.attacker, "run_python_code", "code", h.numbered(k+1), "timeout", 60, "interpreter_id", id); err != nil {
-						t.Errorf("%s: %v", h.name, err)
-					}
+					h := hogs[(n+k)%len(hogs)]
+					_, err := call(a.attacker, "run_python_code", "code", h.numbered(k+1), "timeout", 60, "interpreter_id", id)
+					expect(t, err == nil, "%s: %v", h.name, err)
 				}
 			})
 		}
 		attacking.Wait()
 	})
-	grown := a.serverMemory(t) - before
-	t.Logf("%d sessions at once: %d MiB more; meanwhile another client had %d answers, the slowest after %s", *manyHogs, grown>>20, answered, slowest)
-	if most := 5 * mostGrown; grown > most {
-		t.Errorf("OPEN: the server grew by %d MiB", grown>>20)
-	}
+	t.Logf("%d sessions at once; meanwhile another client had %d answers, the slowest after %s", *manyHogs, answered, slowest)
 }
 
-var manyHogs = flag.Int("hogs", 12, "how many sessions of TestServerMemoryOfMany say too much at once")
+var manyHogs = flag.Int("hogs", 12, "how many sessions of TestServerMemory say too much at once")
 
 // hogsOfMany are those that cost the server most for what they cost the attacker.
 var hogsOfMany = []string{"forged titles of the longest", "the largest forged pictures", "a forged answer of many frames",
 	"forged pictures", "a forged result", "forged artifacts of the longest", "many names"}
-
-// mostGrown is how many bytes the server may grow by.
-const mostGrown int64 = 100 << 20
 
 // withoutRace has the server be one that does not look for races, which would keep several
 // bytes for each, and take ten times as long.
@@ -152,9 +151,7 @@ func (a *attacked) serverMemory(t *testing.T) int64 {
 	pid := strconv.Itoa(a.server.cmd.Process.Pid)
 	status := readFile(t, "/proc", pid, "status")
 	found := highWater.FindStringSubmatch(status)
-	if found == nil {
-		t.Fatalf("no VmHWM in %s", status)
-	}
+	insist(t, found != nil, "no VmHWM in %s", status)
 	kilobytes, _ := strconv.ParseInt(found[1], 10, 64)
 	must(t, os.WriteFile("/proc/"+pid+"/clear_refs", []byte("5"), 0))
 	return kilobytes << 10

@@ -255,9 +255,7 @@ func (a *attacked) makeQueue(t *testing.T, name string) {
 	// A small one (struct mq_attr): a user may have few of the usual size.
 	attributes := [8]int{1: 1, 2: 200} // messages, and their size in bytes
 	fd, _, errno := unix.Syscall6(unix.SYS_MQ_OPEN, uintptr(unsafe.Pointer(text)), unix.O_RDWR|unix.O_CREAT|unix.O_EXCL, 0o666, uintptr(unsafe.Pointer(&attributes)), 0, 0)
-	if errno != 0 {
-		t.Fatal("making a message queue: ", errno)
-	}
+	insist(t, errno == 0, "making a message queue: %v", errno)
 	if err := errors.Join(unix.Fchmod(int(fd), 0o666), unix.Close(int(fd))); err != nil { // the umask is all tests'
 		t.Fatal(err)
 	}
@@ -333,9 +331,8 @@ func (a *attacked) settle(t *testing.T) {
 		Address      int64
 		Workdir      string
 	}
-	if said, _ := record["stdout"].(string); json.Unmarshal([]byte(said), &has) != nil {
-		t.Fatalf("the victim says: %s", text)
-	}
+	said, _ := record["stdout"].(string)
+	insist(t, json.Unmarshal([]byte(said), &has) == nil, "the victim says: %s", text)
 	a.targets["pids"].(map[string]int)["sibling"] = has.Pid
 	a.targets["sibling"], a.targets["sibling_uid"], a.targets["sibling_fd"], a.targets["sibling_address"] = has.Workdir, has.UID, has.FD, has.Address
 	a.targets["open_files"] = openFileLimit

@@ -37,9 +37,7 @@ func (a *attacked) otherWays(t *testing.T) {
 		{"in a process of multiprocessing", ran("import subprocess, sys\nopen('spawned.py', 'w').write('import multiprocessing, runpy\\nif __name__ == \"__main__\":\\n  c = multiprocessing.get_context(\"spawn\")\\n  p = c.Process(target=runpy.run_path, args=(\"core.py\",))\\n  p.start()\\n  p.join()\\n')\nsubprocess.run([sys.executable, 'spawned.py'], check=True)")},
 		{"in an understudy that stepped in", func(t *testing.T) string {
 			record, text := run(t, a.attacker, "import os\nos.abort()")
-			if record["status"] != "crashed" || record["state_restored"] != true {
-				t.Fatalf("no understudy stepped in: %s", text)
-			}
+			insist(t, record["status"] == "crashed" && record["state_restored"] == true, "no understudy stepped in: %s", text)
 			return ran(plain)(t)
 		}},
 		{"after an undo", func(t *testing.T) string {
@@ -60,9 +58,7 @@ func (a *attacked) otherWays(t *testing.T) {
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			made := a.verdicts(t, way.run(t))
-			if len(made) < 8 {
-				t.Fatalf("only %v were made", made)
-			}
+			insist(t, len(made) >= 8, "only %v were made", made)
 			for _, v := range made {
 				t.Run(v.Name, func(t *testing.T) { v.judge(t, a.wall) })
 			}
@@ -90,9 +86,7 @@ os.close(reader)
 func (a *attacked) ok(t *testing.T, code, id string) string {
 	t.Helper()
 	record, text := run(t, a.attacker, code, named(id)...)
-	if record["status"] != "ok" {
-		t.Fatalf("%s", text)
-	}
+	insist(t, record["status"] == "ok", "%s", text)
 	stdout, _ := record["stdout"].(string)
 	return strings.TrimSuffix(stdout, "\n")
 }
@@ -169,9 +163,7 @@ print(os.read(reader, 100).decode(), bare.pid, lost.stdout.readline().decode())
 _ = lost.wait()
 `, id)
 	left := strings.Fields(said)
-	if len(left) != 3 {
-		t.Fatalf("it says %q", said)
-	}
+	insist(t, len(left) == 3, "it says %q", said)
 	a.end(t, id)
 	for _, pid := range left {
 		eventually(t, func() error {
@@ -203,13 +195,10 @@ for name in ("PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "LD_PRELOAD"):
 `, id)
 	const ask = "import builtins, json, ast\nprint(getattr(builtins, 'planted', 'clean'))"
 	manage(t, a.attacker, "restart", "interpreter_id", id)
-	if said := a.ok(t, ask, id); said != "clean" && !strings.Contains(said, "NoNewPrivs:\t1") {
-		t.Errorf("OPEN: a module of the session's ran before its wall stood:\n%s", said)
-	}
+	said := a.ok(t, ask, id)
+	expect(t, said == "clean" || strings.Contains(said, "NoNewPrivs:\t1"), "OPEN: a module of the session's ran before its wall stood:\n%s", said)
 	record, text := run(t, a.victim, ask, "interpreter_id", create(t, a.victim))
-	if record["stdout"] != "clean\n" {
-		t.Errorf("OPEN: code that one session has left ran in another's: %s", text)
-	}
+	expect(t, record["stdout"] == "clean\n", "OPEN: code that one session has left ran in another's: %s", text)
 	other, _ := a.another(t)
 	if said := a.ok(t, ask, other); said != "clean" {
 		t.Errorf("OPEN: code that one session has left ran in the next: %s", said)
@@ -222,9 +211,7 @@ for name in ("PYTHONSTARTUP", "PYTHONPATH", "PYTHONHOME", "LD_PRELOAD"):
 func (a *attacked) read(t *testing.T, uri string) string {
 	t.Helper()
 	text, err := readResource(a.attacker, uri)
-	if errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("OPEN: reading %s never ends", uri)
-	}
+	expect(t, !errors.Is(err, context.DeadlineExceeded), "OPEN: reading %s never ends", uri)
 	return fmt.Sprint(text, err)
 }
 
@@ -264,9 +251,7 @@ for root, _, files in os.walk(".artifacts"):
 		for _, uri := range []string{"understudy://interpreters/" + id + "/files/" + name, "understudy://interpreters/" + id + "/artifacts/" + filepath.Base(name)} {
 			text := a.read(t, uri)
 			for _, secret := range secrets {
-				if strings.Contains(text, secret) {
-					t.Errorf("OPEN: the server reads %s for a session: %.200s", uri, text)
-				}
+				expect(t, !strings.Contains(text, secret), "OPEN: the server reads %s for a session: %.200s", uri, text)
 			}
 		}
 		a.upload(id, name)
@@ -292,9 +277,8 @@ except OSError as error:
     print("STOPPED:", error)
 `, id)
 	t.Logf("putting a link in the place of the working directory: %s", said)
-	if answer := a.read(t, "understudy://interpreters/"+id+"/files/kept"); strings.Contains(answer, secrets[0]) {
-		t.Errorf("OPEN: the server follows a link in the place of the working directory: %s", answer)
-	}
+	answer := a.read(t, "understudy://interpreters/"+id+"/files/kept")
+	expect(t, !strings.Contains(answer, secrets[0]), "OPEN: the server follows a link in the place of the working directory: %s", answer)
 	a.upload(id, "kept")
 	a.end(t, id)
 	a.unharmed(t, "follows a link in the place of the working directory")
@@ -310,13 +294,9 @@ except OSError as error:
 func (a *attacked) unharmed(t *testing.T, when string) {
 	t.Helper()
 	text, err := os.ReadFile(a.path("outside", "kept"))
-	if err != nil || string(text) != a.targets["secret"] {
-		t.Errorf("OPEN: the server %s outside for a session: %q, %v", when, text, err)
-	}
+	expect(t, err == nil && string(text) == a.targets["secret"], "OPEN: the server %s outside for a session: %q, %v", when, text, err)
 	entries, err := os.ReadDir(a.path("outside"))
-	if err != nil || len(entries) != 1 {
-		t.Errorf("OPEN: the server %s outside for a session: there are %v, %v", when, entries, err)
-	}
+	expect(t, err == nil && len(entries) == 1, "OPEN: the server %s outside for a session: there are %v, %v", when, entries, err)
 	if info, err := os.Stat(a.path("outside")); err != nil || info.Mode().Perm() != 0o755 {
 		t.Errorf("OPEN: the server changed the mode of a directory outside: %v, %v", info, err)
 	}
@@ -336,9 +316,7 @@ func (a *attacked) holdsNothing(t *testing.T, dir string) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Error(err)
-	}
+	expect(t, err == nil, "%v", err)
 }
 
 // restartThroughLinks has a session put a link in the place of each of its directories
@@ -376,9 +354,7 @@ for place in (".", "/tmp", os.environ["TMPDIR"], p["replaced"], p["outside"]):
         if os.path.exists(os.path.join(place, "kept")):
             print(place, mode)
 `, id)
-			if said != "" {
-				t.Errorf("OPEN: after a restart a session reaches what it has put a link to: %s", said)
-			}
+			expect(t, said == "", "OPEN: after a restart a session reaches what it has put a link to: %s", said)
 			a.end(t, id)
 			a.unharmed(t, "opens what is")
 		})

@@ -185,27 +185,22 @@ func call(c *client.Client, tool string, pairs ...any) (a answer, err error) {
 func run(t *testing.T, c *client.Client, code string, more ...any) (record map[string]any, text string) {
 	t.Helper()
 	a, err := call(c, "run_python_code", append([]any{"code", code}, more...)...)
-	if err != nil {
-		t.Fatalf("%s: %v", code, err)
-	}
+	insist(t, err == nil, "%s: %v", code, err)
 	return a.record, a.text
 }
 
 func manage(t *testing.T, c *client.Client, operation string, more ...any) (record map[string]any, text string) {
 	t.Helper()
 	a, err := call(c, "manage_interpreters", append([]any{"operation", operation}, more...)...)
-	if err != nil {
-		t.Fatalf("%s %v: %v", operation, more, err)
-	}
+	insist(t, err == nil, "%s %v: %v", operation, more, err)
 	return a.record, a.text
 }
 
 // refused expects that nothing runs, and that the answer says why.
 func refused(t *testing.T, c *client.Client, why, tool string, pairs ...any) {
 	t.Helper()
-	if a, err := call(c, tool, pairs...); !errors.Is(err, errRefused) || !strings.Contains(a.text, why) {
-		t.Errorf("it is not refused because %q: %v\n%s", why, err, a.text)
-	}
+	a, err := call(c, tool, pairs...)
+	expect(t, errors.Is(err, errRefused) && strings.Contains(a.text, why), "it is not refused because %q: %v\n%s", why, err, a.text)
 }
 
 // create makes an interpreter.

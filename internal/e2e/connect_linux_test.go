@@ -40,9 +40,8 @@ func (d *desk) tidy() {
 		_ = syscall.Kill(server.PID, syscall.SIGTERM) // it may end this moment
 	}
 	d.gone()
-	if left, _ := os.ReadDir(filepath.Join(d.data, "run")); len(left) > 0 {
-		d.t.Errorf("files of a run are left: %v", left)
-	}
+	left, _ := os.ReadDir(filepath.Join(d.data, "run"))
+	expect(d.t, len(left) == 0, "files of a run are left: %v", left)
 }
 
 // gone waits until there is no process of the test's.
@@ -74,9 +73,7 @@ type member struct {
 func (d *desk) enter(name string, args ...string) *member {
 	d.t.Helper()
 	m, err := d.tryToRun(name, append([]string{"connect"}, args...)...)
-	if err != nil {
-		d.t.Fatalf("%v\n%s", err, m.log)
-	}
+	insist(d.t, err == nil, "%v\n%s", err, m.log)
 	d.t.Cleanup(func() { _ = m.Close() })
 	return m
 }
@@ -101,17 +98,14 @@ func (d *desk) value(m *member, code, name string) any {
 // is expects that code leaves a variable with a value in the default interpreter.
 func (d *desk) is(m *member, code, name string, want any) {
 	d.t.Helper()
-	if got := d.value(m, code, name); got != want {
-		d.t.Errorf("after %s %s is %v, not %v", code, name, got, want)
-	}
+	got := d.value(m, code, name)
+	expect(d.t, got == want, "after %s %s is %v, not %v", code, name, got, want)
 }
 
 func (d *desk) server() connect.Found {
 	d.t.Helper()
 	running := connect.Running(d.data)
-	if len(running) != 1 {
-		d.t.Fatalf("there are %d servers: %+v", len(running), running)
-	}
+	insist(d.t, len(running) == 1, "there are %d servers: %+v", len(running), running)
 	return running[0]
 }
 
@@ -122,17 +116,15 @@ func TestVariablesOutliveTheirClient(t *testing.T) {
 	d.value(first, "x = 41", "x")
 	beside := d.enter("editor")
 	d.is(beside, "y = 'x' in globals()", "y", false) // two that run at once share nothing
-	if err := first.Close(); err != nil {
-		t.Error(err)
-	}
+	err := first.Close()
+	expect(t, err == nil, "%v", err)
 	comesTrue(t, "the server knows that the first is gone", func() bool { return d.server().Clients == 1 })
 	again := d.enter("editor")
 	d.is(again, "x += 1", "x", 42.0)
 	other := d.enter("another program")
 	d.is(other, "y = 'x' in globals()", "y", false)
-	if got := d.server(); got.Clients != 3 || got.Transport != "connect" {
-		t.Errorf("%+v", got)
-	}
+	got := d.server()
+	expect(t, got.Clients == 3 && got.Transport == "connect", "%+v", got)
 }
 
 func TestClientsShareIfTheUserSaysSo(t *testing.T) {
@@ -169,9 +161,8 @@ func TestClientsThatStartAtOnceHaveOneServer(t *testing.T) {
 	members = append(members, d.enter("editor"))
 	d.project = project
 	members = append(members, d.enter("editor", "--wait", "1s"))
-	if n := len(connect.Running(d.data)); n != 3 {
-		t.Errorf("%d servers for two directories and two kinds of settings", n)
-	}
+	n := len(connect.Running(d.data))
+	expect(t, n == 3, "%d servers for two directories and two kinds of settings", n)
 	for _, m := range members {
 		_ = m.Close()
 	}
@@ -198,10 +189,9 @@ func TestKillsInAnyOrder(t *testing.T) {
 		"server": func(d *desk, m *member) {
 			_ = syscall.Kill(d.server().PID, syscall.SIGKILL)
 			var exit *exec.ExitError
-			if err := m.link.cmd.Wait(); !errors.As(err, &exit) || exit.ExitCode() != 1 {
-				d.t.Errorf("connect ended by %v", err)
-			}
-			if !strings.Contains(m.log.String(), "the server has ended") {
+			err := m.link.cmd.Wait()
+			expect(d.t, errors.As(err, &exit) && exit.ExitCode() == 1, "connect ended by %v", err)
+			if !strings.Contains(m.log.String(), "the server has ended; start the client's server again, which starts a new one") {
 				d.t.Errorf("connect said %q", m.log)
 			}
 		},
@@ -251,9 +241,7 @@ func TestIdleServerEnds(t *testing.T) {
 	d.goOn()
 	d.gone()
 	left, err := os.ReadDir(filepath.Join(d.data, "shared"))
-	if err != nil || len(left) != 1 || left[0].Name() != "lock" {
-		t.Errorf("left: %v %v", left, err)
-	}
+	expect(t, err == nil && len(left) == 1 && left[0].Name() == "lock", "left: %v %v", left, err)
 }
 
 // What keeps the server from starting is told to the client's user.

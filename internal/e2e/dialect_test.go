@@ -55,9 +55,7 @@ func TestDialect(t *testing.T) {
 				}
 				manage(t, c, "delete", "interpreter_id", id)
 			}
-			if missed > spared {
-				t.Errorf("%d cases fall short, more than %d", missed, spared)
-			}
+			expect(t, missed <= spared, "%d cases fall short, more than %d", missed, spared)
 		})
 	}
 }
@@ -95,9 +93,7 @@ func TestNotebookDialect(t *testing.T) {
 					t.Logf("%s: %s\n%s", each.name, problems[0], found[i].Text)
 				}
 			}
-			if missed > 0 {
-				t.Errorf("Jupyter shows %d cases otherwise", missed)
-			}
+			expect(t, missed <= 0, "Jupyter shows %d cases otherwise", missed)
 		})
 	}
 }

@@ -63,9 +63,7 @@ func (h *household) ends(t *testing.T, id, code, status string, more ...any) map
 func (h *household) read(t *testing.T, uri string) string {
 	t.Helper()
 	text, err := readResource(h.client, uri)
-	if err != nil {
-		t.Errorf("reading %s: %v", uri, err)
-	}
+	expect(t, err == nil, "reading %s: %v", uri, err)
 	return text
 }
 
@@ -81,26 +79,21 @@ func seeFigures(t *testing.T, h *household) {
 	id := h.create(t)
 	record, text := h.run(t, id, "import matplotlib.pyplot as plt\nfor n in 1, 2:\n    plt.plot([1, n]); plt.title(f'figure {n}'); plt.show()")
 	figures, _ := record["figures"].([]any)
-	if len(figures) != 2 {
-		t.Fatalf("%d figures:\n%s", len(figures), text)
-	}
+	insist(t, len(figures) == 2, "%d figures:\n%s", len(figures), text)
 	path := fmt.Sprint(figures[0].(map[string]any)["path"])
-	if image, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(image), "\x89PNG") {
-		t.Errorf("%s: %v", path, err)
-	}
+	image, err := os.ReadFile(path)
+	expect(t, err == nil && strings.HasPrefix(string(image), "\x89PNG"), "%s: %v", path, err)
 	h.expect(t, id, fmt.Sprintf("print(len(open(%q, 'rb').read()) > 1000)", path), "True")
 }
 
 func keepArtifacts(t *testing.T, h *household) {
 	id := h.create(t)
 	record, text := h.run(t, id, "kept = artifact('one\\ntwo\\n', 'note')\nartifact(bytes(range(256)), 'raw', kind='file')")
-	if kept, _ := record["artifacts"].([]any); len(kept) != 2 {
-		t.Errorf("%s", text)
-	}
+	kept, _ := record["artifacts"].([]any)
+	expect(t, len(kept) == 2, "%s", text)
 	at := "understudy://interpreters/" + id + "/artifacts/"
-	if got := h.read(t, at+"note.txt"); got != "one\ntwo\n" {
-		t.Errorf("note.txt is %q", got)
-	}
+	got := h.read(t, at+"note.txt")
+	expect(t, got == "one\ntwo\n", "note.txt is %q", got)
 	if got := h.read(t, at+"raw.bin"); len(got) != 256 {
 		t.Errorf("raw.bin has %d bytes", len(got))
 	}
@@ -117,21 +110,17 @@ func uploadFiles(t *testing.T, h *household) {
 		`replaced b'\x00\xff\n' ['bytes.bin', 'in.csv']`)
 	h.expect(t, id, "open('data/in.csv', 'a').write(' and more'); os.remove('data/bytes.bin'); open('data/out', 'w').write('out'); print()", "9\n3\n")
 	at := "understudy://interpreters/" + id + "/files/data/"
-	if got := h.read(t, at+"in.csv") + ", " + h.read(t, at+"out"); got != "replaced and more, out" {
-		t.Errorf("the files are %q", got)
-	}
+	got := h.read(t, at+"in.csv") + ", " + h.read(t, at+"out")
+	expect(t, got == "replaced and more, out", "the files are %q", got)
 }
 
 func readLongOutput(t *testing.T, h *household) {
 	id := h.create(t)
 	record, text := h.run(t, id, "for n in range(100_000): print('line', n)")
 	uri, _ := record["output_uri"].(string)
-	if uri == "" {
-		t.Fatalf("it is nowhere to be read:\n%.2000s", text)
-	}
-	if got := h.read(t, uri+"?from=99999"); !strings.HasPrefix(got, "line 99998\nline 99999\n") {
-		t.Errorf("the end of %s is %.200q", uri, got)
-	}
+	insist(t, uri != "", "it is nowhere to be read:\n%.2000s", text)
+	got := h.read(t, uri+"?from=99999")
+	expect(t, strings.HasPrefix(got, "line 99998\nline 99999\n"), "the end of %s is %.200q", uri, got)
 }
 
 func crash(t *testing.T, h *household) {
@@ -139,9 +128,7 @@ func crash(t *testing.T, h *household) {
 	h.expect(t, id, "x = 'before'; open('kept', 'w').write(x); print(x)", "6\nbefore")
 	for _, how := range []string{"import os; os.abort()", "import ctypes; ctypes.string_at(0)", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"} {
 		record := h.ends(t, id, "x = 'after'; print('last words', flush=True)\n"+how, "crashed")
-		if record["state_restored"] != true || record["stdout"] != "last words\n" {
-			t.Errorf("%s: %v", how, record)
-		}
+		expect(t, record["state_restored"] == true && record["stdout"] == "last words\n", "%s: %v", how, record)
 		h.expect(t, id, "print(x, open('kept').read())", "before before")
 		h.expect(t, id, tryFiles, "True")
 	}
@@ -196,9 +183,7 @@ func interrupt(t *testing.T, h *household) {
 	h.expectBegun(t, id)
 	h.manage(t, id, "interrupt")
 	record, text := h.manage(t, id, "wait")
-	if record["status"] != "interrupted" {
-		t.Errorf("%s", text)
-	}
+	expect(t, record["status"] == "interrupted", "%s", text)
 	h.expect(t, id, "print(x)", "7")
 }
 
@@ -219,9 +204,8 @@ func useShellLines(t *testing.T, h *household) {
 	id := h.create(t)
 	h.expect(t, id, "!echo one | tr a-z A-Z > made; cat made", "ONE")
 	h.expect(t, id, "files = !ls\nprint(files)", "['made']")
-	if record, text := h.run(t, id, "%pip list --disable-pip-version-check"); record["status"] != "ok" || !strings.Contains(text, "pip ") {
-		t.Errorf("%s", text)
-	}
+	record, text := h.run(t, id, "%pip list --disable-pip-version-check")
+	expect(t, record["status"] == "ok" && strings.Contains(text, "pip "), "%s", text)
 }
 
 func leaveThingsRunning(t *testing.T, h *household) {
@@ -248,7 +232,6 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"],
 print(os.getcwd())`)
 	h.manage(t, id, "delete")
 	place := strings.TrimSpace(fmt.Sprint(made["stdout"]))
-	if _, err := os.Stat(place); !os.IsNotExist(err) {
-		t.Errorf("%s is left: %v", place, err)
-	}
+	_, err := os.Stat(place)
+	expect(t, os.IsNotExist(err), "%s is left: %v", place, err)
 }

@@ -114,9 +114,7 @@ func (h *household) lookFor(t *testing.T) map[string]bool {
 	}
 	cmd.Dir, cmd.SysProcAttr = "/", asUser(h.user.uid)
 	modules, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("looking for modules: %v", err)
-	}
+	insist(t, err == nil, "looking for modules: %v", err)
 	for module := range strings.FieldsSeq(string(modules)) {
 		missing[module] = true
 	}
@@ -176,9 +174,7 @@ func (h *household) move(t *testing.T) (home, moved string) {
 func everydayPrograms(t *testing.T) (all []program) {
 	t.Helper()
 	files, err := filepath.Glob(root + "testdata/everyday/*/*.py")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no programs: %v", err)
-	}
+	insist(t, err == nil && len(files) != 0, "no programs: %v", err)
 	for _, file := range files {
 		all = append(all, newProgram(filepath.Base(file), readFile(t, file)))
 	}
@@ -200,9 +196,7 @@ func (h *household) runPrograms(t *testing.T) {
 			}
 			record, text := h.run(t, h.create(t), p.code)
 			printed, _ := record["stdout"].(string)
-			if record["status"] != "ok" || !strings.HasSuffix(printed, "ok\n") {
-				t.Errorf("%s", text)
-			}
+			expect(t, record["status"] == "ok" && strings.HasSuffix(printed, "ok\n"), "%s", text)
 		})
 	}
 }

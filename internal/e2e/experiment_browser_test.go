@@ -108,9 +108,7 @@ func (b *browser) do(method string, params map[string]any) map[string]any {
 	}
 	for {
 		m := b.next()
-		if m.ID == b.id && m.Error != nil {
-			b.t.Fatalf("%s: %s", method, m.Error.Message)
-		}
+		insist(b.t, m.ID != b.id || m.Error == nil, "%s: %+v", method, m.Error)
 		if m.ID == b.id {
 			return m.Result
 		}
@@ -140,9 +138,7 @@ func (b *browser) next() (m browserMessage) {
 	if err == nil {
 		err = json.Unmarshal(text[:len(text)-1], &m)
 	}
-	if err != nil {
-		b.t.Fatalf("the browser said %q: %v", text, err)
-	}
+	insist(b.t, err == nil, "the browser said %q: %v", text, err)
 	return m
 }
 
@@ -150,9 +146,8 @@ func (b *browser) next() (m browserMessage) {
 func (b *browser) value(expression string) any {
 	b.t.Helper()
 	answer := b.do("Runtime.evaluate", map[string]any{"expression": expression, "returnByValue": true})
-	if fault := answer["exceptionDetails"]; fault != nil {
-		b.t.Fatalf("%s: %v", expression, fault)
-	}
+	fault := answer["exceptionDetails"]
+	insist(b.t, fault == nil, "%s: %v", expression, fault)
 	return answer["result"].(map[string]any)["value"]
 }
 

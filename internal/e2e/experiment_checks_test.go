@@ -20,27 +20,20 @@ func (l *laboratory) isFollowed(t *testing.T, a *scientist) {
 	seen := l.run(t, "watch", "--once", "--no-color")
 	best := a.best()
 	for _, want := range []string{fmt.Sprintf("%d of %d", experimentSteps, experimentSteps), strconv.FormatFloat(*best.metric, 'f', 3, 64), "best", "bug"} {
-		if !strings.Contains(seen, want) {
-			t.Errorf("watch shows no %q:\n%s", want, seen)
-		}
+		expect(t, strings.Contains(seen, want), "watch shows no %q:\n%s", want, seen)
 	}
-	if strings.ContainsRune(seen, '\x1b') {
-		t.Errorf("watch writes escape sequences to a pipe: %q", seen)
-	}
+	expect(t, !strings.ContainsRune(seen, '\x1b'), "watch writes escape sequences to a pipe: %q", seen)
 }
 
 // check looks at all that the server has left behind.
 func (l *laboratory) check(t *testing.T, a *scientist) {
 	t.Run("export", func(t *testing.T) { l.isExported(t, a) })
 	t.Run("watch", func(t *testing.T) {
-		if seen := l.run(t, "watch", "--once"); !strings.Contains(strings.SplitN(seen, "\n", 2)[0], "ended") {
-			t.Errorf("watch does not say that the server has ended:\n%s", seen)
-		}
+		seen := l.run(t, "watch", "--once")
+		expect(t, strings.Contains(strings.SplitN(seen, "\n", 2)[0], "ended"), "watch does not say that the server has ended:\n%s", seen)
 	})
 	dirs, err := filepath.Glob(filepath.Join(l.experiments, "*"))
-	if err != nil || len(dirs) != 1 {
-		t.Fatalf("%d directories of experiments: %v", len(dirs), err)
-	}
+	insist(t, err == nil && len(dirs) == 1, "%d directories of experiments: %v", len(dirs), err)
 	dir := dirs[0]
 	t.Run("journal.json", func(t *testing.T) { a.isIn(t, filepath.Join(dir, "journal.json")) })
 	t.Run("config.yaml", func(t *testing.T) { holds(t, filepath.Join(dir, "config.yaml"), "trials: true", "steps: 20") })
@@ -59,9 +52,7 @@ func holds(t *testing.T, path string, wants ...string) {
 	t.Helper()
 	text := readFile(t, path)
 	for _, want := range wants {
-		if !strings.Contains(text, want) {
-			t.Errorf("%s has no %q:\n%s", filepath.Base(path), want, text)
-		}
+		expect(t, strings.Contains(text, want), "%s has no %q:\n%s", filepath.Base(path), want, text)
 	}
 }
 
@@ -88,9 +79,7 @@ func (a *scientist) isIn(t *testing.T, path string) {
 		Best *string
 	}
 	must(t, json.Unmarshal([]byte(readFile(t, path)), &saved))
-	if len(saved.Nodes) != len(a.tried) {
-		t.Fatalf("%d nodes of %d trials", len(saved.Nodes), len(a.tried))
-	}
+	insist(t, len(saved.Nodes) == len(a.tried), "%d nodes of %d trials", len(saved.Nodes), len(a.tried))
 	ids := make([]string, len(saved.Nodes)+1)
 	for i, node := range saved.Nodes {
 		ids[i+1] = node.ID
@@ -114,17 +103,14 @@ func (a *scientist) isIn(t *testing.T, path string) {
 			t.Errorf("trial %d: output %q", known.number, node.TermOut)
 		}
 		for _, figure := range node.Figures {
-			if _, err := os.Stat(filepath.Join(filepath.Dir(path), figure)); err != nil {
-				t.Error(err)
-			}
+			_, err := os.Stat(filepath.Join(filepath.Dir(path), figure))
+			expect(t, err == nil, "%v", err)
 		}
-		if draws := strings.Contains(known.code, "plt."); draws != (len(node.Figures) > 0) {
-			t.Errorf("trial %d has figures %v", known.number, node.Figures)
-		}
+		draws := strings.Contains(known.code, "plt.")
+		expect(t, draws == (len(node.Figures) > 0), "trial %d has figures %v", known.number, node.Figures)
 	}
-	if best := ids[a.best().number]; saved.Best == nil || *saved.Best != best {
-		t.Errorf("the best node is %v, not %s", saved.Best, best)
-	}
+	best := ids[a.best().number]
+	expect(t, saved.Best != nil && *saved.Best == best, "the best node is %v, not %s", saved.Best, best)
 }
 
 func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
@@ -132,9 +118,8 @@ func same(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *
 // isDrawn: the page shows all trials, and a click on one its plan, code and output.
 // Nothing that stands in them runs.
 func (a *scientist) isDrawn(t *testing.T, path string) {
-	if n := strings.Count(strings.ToLower(readFile(t, path)), "</script"); n > 2 {
-		t.Errorf("%d ends of scripts in the page", n)
-	}
+	n := strings.Count(strings.ToLower(readFile(t, path)), "</script")
+	expect(t, n <= 2, "%d ends of scripts in the page", n)
 	page := openPage(t, path)
 	for _, known := range []*trial{a.tried[0], a.crash(t), a.best()} {
 		page.click(fmt.Sprintf("#node-%d", known.number))
@@ -147,9 +132,7 @@ func (a *scientist) isDrawn(t *testing.T, path string) {
 			wants = append(wants, strconv.FormatFloat(*known.metric, 'g', -1, 64))
 		}
 		for _, want := range wants {
-			if !strings.Contains(flat(panel), flat(want)) {
-				t.Errorf("a click on trial %d shows no %q:\n%s", known.number, want, panel)
-			}
+			expect(t, strings.Contains(flat(panel), flat(want)), "a click on trial %d shows no %q:\n%s", known.number, want, panel)
 		}
 	}
 	page.click("#node-1")
@@ -158,9 +141,8 @@ func (a *scientist) isDrawn(t *testing.T, path string) {
 		t.Errorf("b does not go to the best trial:\n%s", panel)
 	}
 	page.click("#node-1")
-	if title := page.value("document.title"); title == "owned" {
-		t.Error("a plan's script, or code's, has run")
-	}
+	title := page.value("document.title")
+	expect(t, title != "owned", "a plan's script, or code's, has run")
 	if n := page.value(`document.querySelectorAll("#panel script, #panel img:not([src^='data:'])").length`); n != 0.0 {
 		t.Errorf("%v elements of a plan or code are in the page", n)
 	}
@@ -192,13 +174,9 @@ func (a *scientist) scoresAgain(t *testing.T, path string) {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("%v\n%s\n%s", err, stdout, stderr.String())
-	}
+	insist(t, err == nil, "%v\n%s\n%s", err, stdout, stderr.String())
 	words := strings.Fields(string(stdout))
-	if len(words) == 0 {
-		t.Fatal("it prints nothing")
-	}
+	insist(t, len(words) != 0, "it prints nothing")
 	if score, err := strconv.ParseFloat(words[len(words)-1], 64); err != nil || math.Abs(score-*a.best().metric) > 1e-12 {
 		t.Errorf("it comes to %q, not %v", words[len(words)-1], *a.best().metric)
 	}
@@ -219,9 +197,8 @@ func (a *scientist) isReported(t *testing.T, dir string) {
 	path := filepath.Join(dir, "report.md")
 	holds(t, path, "Introduction", "Preprocessing", "Modelling Methods", "Results Discussion", "Future Work",
 		strconv.FormatFloat(*a.best().metric, 'f', 3, 64), "read_csv", a.best().plan, "NameError", "tree_plot.html")
-	if text := readFile(t, path); strings.Contains(text, "<script>") || strings.Contains(text, "\n<img") {
-		t.Error("a plan's HTML is in the report as it is")
-	}
+	text := readFile(t, path)
+	expect(t, !strings.Contains(text, "<script>") && !strings.Contains(text, "\n<img"), "a plan's HTML is in the report as it is")
 }
 
 // isExported: the way to the best trial as a notebook has the code that led there,
@@ -237,9 +214,7 @@ func (l *laboratory) isExported(t *testing.T, a *scientist) {
 		fmt.Fprintln(&code, cell.Source)
 	}
 	for _, want := range append(a.wayTo(a.best()), "read_csv") {
-		if !strings.Contains(code.String(), want) {
-			t.Errorf("the notebook has no %q:\n%s", want, code.String())
-		}
+		expect(t, strings.Contains(code.String(), want), "the notebook has no %q:\n%s", want, code.String())
 	}
 	if python := notebookPython(t); python != "" {
 		if n, want := runsAgain(t, python, workspaceCopy(t), []byte(readFile(t, notebook))), a.best().generation(); n <= want {

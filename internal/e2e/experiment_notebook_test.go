@@ -102,9 +102,8 @@ func TestNotebookRuns(t *testing.T) {
 	must(t, err)
 	text, err := document.Notebook()
 	must(t, err)
-	if n, want := runsAgain(t, python, t.TempDir(), text), len(notebookCells)+2; n < want {
-		t.Fatalf("%d cells of %d", n, want)
-	}
+	n, want := runsAgain(t, python, t.TempDir(), text), len(notebookCells)+2
+	insist(t, n >= want, "%d cells of %d", n, want)
 }
 
 // notebookPython is a Python that has Jupyter, "" without one.
@@ -125,9 +124,8 @@ func runsAgain(t *testing.T, python, workdir string, text []byte) int {
 	t.Helper()
 	recorded, again := readNotebook(t, text), runNotebook(t, python, workdir, text)
 	for i, cell := range recorded {
-		if diff := cmp.Diff(cell.told(), again[i].told()); diff != "" {
-			t.Errorf("the cell %q gives something else (- recorded, + run again):\n%s", cell.Source, diff)
-		}
+		diff := cmp.Diff(cell.told(), again[i].told())
+		expect(t, diff == "", "the cell %q gives something else (- recorded, + run again):\n%s", cell.Source, diff)
 	}
 	return len(recorded)
 }
@@ -190,9 +188,8 @@ func readNotebook(t *testing.T, data []byte) []notebookCell {
 		NBFormat int
 		Cells    []notebookCell
 	}
-	if err := json.Unmarshal(data, &n); err != nil || n.NBFormat != 4 {
-		t.Fatalf("nbformat %d: %v", n.NBFormat, err)
-	}
+	err := json.Unmarshal(data, &n)
+	insist(t, err == nil && n.NBFormat == 4, "nbformat %d: %v", n.NBFormat, err)
 	return slices.DeleteFunc(n.Cells, func(c notebookCell) bool {
 		return c.Type != "code" || slices.Contains(c.Metadata.Tags, "understudy")
 	})
@@ -230,11 +227,7 @@ func newRecordedManager(t *testing.T, python string) (*journal.Reader, *sessions
 	file := filepath.Join(dir, "journal.db")
 	recorder, err := journal.Open(file, journal.Options{Run: journal.Run{Version: "test", Config: "echo: all\n"}})
 	must(t, err)
-	t.Cleanup(func() {
-		if err := recorder.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(func() { must(t, recorder.Close(context.Background())) })
 	o := sessions.Options{
 		Recorder: recorder, Dir: filepath.Join(dir, "sessions"), WorkdirRoot: filepath.Join(dir, "work"),
 		Timeout: 10 * time.Minute, MaxTimeout: 10 * time.Minute, Wait: 10 * time.Minute, Grace: 5 * time.Second,
@@ -243,11 +236,7 @@ func newRecordedManager(t *testing.T, python string) (*journal.Reader, *sessions
 	options := worker.Options{Python: python, LibraryDir: filepath.Join(dir, "lib"), CheckpointShare: 0.5}
 	if runtime.GOOS == "linux" {
 		z := worker.NewZygote(options)
-		t.Cleanup(func() {
-			if err := z.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
+		t.Cleanup(func() { must(t, z.Close(context.Background())) })
 		o.Starter = z
 	} else {
 		o.Starter = worker.NewSpawner(options)

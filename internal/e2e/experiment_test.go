@@ -57,9 +57,7 @@ func TestExperiment(t *testing.T) {
 		a.try(a.branch(best.interpreter), best, ideas[0])
 		ideas = ideas[1:]
 	}
-	if len(ideas) > 0 {
-		t.Errorf("%d ideas are left over", len(ideas))
-	}
+	expect(t, len(ideas) == 0, "%d ideas are left over", len(ideas))
 	l.isFollowed(t, a)
 	if err := a.client.Close(); err != nil { // it writes what is left to be written
 		t.Errorf("the server ended with %v", err)
@@ -114,9 +112,7 @@ func (a *scientist) readPrompt() {
 	must(a.t, err)
 	words, _ := mcp.AsTextContent(got.Messages[0].Content)
 	for _, want := range []string{"predict who leaves", fmt.Sprint("Trials: ", experimentSteps), "customers.csv", "monthly_fee"} {
-		if !strings.Contains(words.Text, want) {
-			a.t.Errorf("the prompt does not tell of %q:\n%s", want, words.Text)
-		}
+		expect(a.t, strings.Contains(words.Text, want), "the prompt does not tell of %q:\n%s", want, words.Text)
 	}
 }
 
@@ -124,9 +120,7 @@ func (a *scientist) readPrompt() {
 func (a *scientist) prepare() {
 	a.t.Helper()
 	answer, text := a.read(run(a.t, a.client, preparation))
-	if answer.Status != sessions.StatusOK || answer.Trial != nil || strings.Contains(text, "[trial") {
-		a.t.Fatalf("preparing:\n%s", text)
-	}
+	insist(a.t, answer.Status == sessions.StatusOK && answer.Trial == nil && !strings.Contains(text, "[trial"), "preparing:\n%s", text)
 	a.prepared = answer.InterpreterID
 }
 
@@ -163,18 +157,14 @@ func lastNumber(t *testing.T, stdout string) *float64 {
 	t.Helper()
 	lines := strings.Split(strings.TrimSpace(stdout), "\n")
 	value, err := strconv.ParseFloat(lines[len(lines)-1], 64)
-	if err != nil {
-		t.Fatalf("the code printed no score: %s", stdout)
-	}
+	insist(t, err == nil, "the code printed no score: %s", stdout)
 	return &value
 }
 
 // compare holds an answer to a trial against what the agent knows of it.
 func (a *scientist) compare(now *trial, answer trialAnswer, text string) {
 	a.t.Helper()
-	if answer.Trial == nil {
-		a.t.Fatalf("trial %d is not told of as one:\n%s", now.number, text)
-	}
+	insist(a.t, answer.Trial != nil, "trial %d is not told of as one:\n%s", now.number, text)
 	why := answer.Trial.Why
 	if (why == "") != (now.buggy == "") || !regexp.MustCompile(now.buggy).MatchString(why) {
 		a.t.Errorf("trial %d is buggy because %q, not because %q", now.number, why, now.buggy)
@@ -190,18 +180,14 @@ func (a *scientist) compare(now *trial, answer trialAnswer, text string) {
 	if best := a.best(); best != nil {
 		want.Best = &sessions.BestTrial{Number: best.number, InterpreterID: best.interpreter, Execution: best.execution, Metric: *best.metric}
 	}
-	if diff := gocmp.Diff(want, answer.Trial, cmpopts.IgnoreFields(sessions.TrialReport{}, "Why")); diff != "" {
-		a.t.Errorf("trial %d (-known +told):\n%s", now.number, diff)
-	}
+	diff := gocmp.Diff(want, answer.Trial, cmpopts.IgnoreFields(sessions.TrialReport{}, "Why"))
+	expect(a.t, diff == "", "trial %d (-known +told):\n%s", now.number, diff)
 	a.t.Log(regexp.MustCompile(`(?m)^\[trial .*`).FindString(text))
 	for _, want := range a.lines(now) {
-		if !strings.Contains(text+"\n", want) {
-			a.t.Errorf("trial %d: no %q in\n%s", now.number, want, text)
-		}
+		expect(a.t, strings.Contains(text+"\n", want), "trial %d: no %q in\n%s", now.number, want, text)
 	}
-	if stop := now.depth() == 3 && now.buggy != ""; stop != (answer.Stop != "") || stop != strings.Contains(text, "[stop] ") {
-		a.t.Errorf("trial %d: told to stop: %t\n%s", now.number, !stop, text)
-	}
+	stop := now.depth() == 3 && now.buggy != ""
+	expect(a.t, stop == (answer.Stop != "") && stop == strings.Contains(text, "[stop] "), "trial %d: told to stop: %t\n%s", now.number, !stop, text)
 }
 
 // lines are parts of what the agent reads of a trial.
@@ -293,9 +279,7 @@ func (l *laboratory) run(t *testing.T, arguments ...string) string {
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	stdout, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("understudy %s: %v\n%s\n%s", strings.Join(arguments, " "), err, stdout, stderr.String())
-	}
+	insist(t, err == nil, "understudy %s: %v\n%s\n%s", strings.Join(arguments, " "), err, stdout, stderr.String())
 	return string(stdout)
 }
 
@@ -306,7 +290,6 @@ const customers = root + "examples/experiment/customers.csv"
 func TestExampleData(t *testing.T) {
 	made, err := exec.CommandContext(t.Context(), python(), root+"examples/experiment/make_customers.py").Output()
 	must(t, err)
-	if diff := gocmp.Diff(readFile(t, customers), string(made)); diff != "" {
-		t.Errorf("customers.csv is not what make_customers.py writes (-committed +made):\n%s", diff)
-	}
+	diff := gocmp.Diff(readFile(t, customers), string(made))
+	expect(t, diff == "", "customers.csv is not what make_customers.py writes (-committed +made):\n%s", diff)
 }

@@ -94,9 +94,7 @@ func newTerminal(t *testing.T, columns, lines int, args ...string) *terminal {
 func (w *terminal) tmux(args ...string) string {
 	w.t.Helper()
 	out, err := exec.Command("tmux", append([]string{"-S", w.socket}, args...)...).CombinedOutput()
-	if err != nil {
-		w.t.Fatalf("tmux %v: %v: %s", args, err, out)
-	}
+	insist(w.t, err == nil, "tmux %v: %v: %s", args, err, out)
 	return strings.TrimRight(string(out), "\n")
 }
 
@@ -152,7 +150,7 @@ func TestWatchInATerminal(t *testing.T) {
 	a.try("Random forest\x1b]0;owned\x07", "rf = Forest()", 0)
 	a.try("Import what was missing", "rf = RandomForestClassifier()", 0.9021)
 	running := a.begin("More trees", "rf = RandomForestClassifier(800)")
-	must(a.t, a.journal.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
+	must(a.t, a.journal.SaveHeartbeats(t.Context(), []sessions.Heartbeat{{InterpreterID: triedIn, Memory: 212e6, Execution: running.Execution,
 		Code: running.Code, Started: running.Started, Limit: running.Limit, Tail: "tree 1\rtree 2\n\x1b[2Jtree 3\n"}}))
 
 	// With the end of its last line: a screen may be looked at while it is drawn.
@@ -169,9 +167,8 @@ func TestWatchInATerminal(t *testing.T) {
 	} else if diff := cmp.Diff(want, got[:4]); diff != "" {
 		t.Errorf("the tree (-want +got):\n%s", diff)
 	}
-	if title := w.tmux("display-message", "-p", "#{pane_title}"); title == "owned" {
-		t.Error("a plan has changed the terminal's title")
-	}
+	title := w.tmux("display-message", "-p", "#{pane_title}")
+	expect(t, title != "owned", "a plan has changed the terminal's title")
 
 	w.press("b", "Enter")
 	w.until("Trial #3 (debug)", "● 0.9021  accuracy, higher is better", "rf = RandomForestClassifier()", "fold 1 done")
@@ -211,18 +208,12 @@ func TestWatchInLines(t *testing.T) {
 	a.try("Random forest\x1b[2J", "rf = Forest()", 0)
 	said, err := watch("--once")
 	for _, want := range []string{"alive for ", "2 of 20 trials", "  ● 0.873 (best)  #1 D  Logistic regression\n  └─◍ bug  #2 I  Random forest\n", path} {
-		if err != nil || !strings.Contains(said, want) {
-			t.Errorf("--once does not say %q: %v\n%s", want, err, said)
-		}
+		expect(t, err == nil && strings.Contains(said, want), "--once does not say %q: %v\n%s", want, err, said)
 	}
 	must(a.t, a.journal.Close(t.Context()))
 	said, err = watch(strings.ToLower(a.journal.RunID()[:9]))
 	for _, want := range []string{" trial #1 (draft) ok in 1.5 s, accuracy 0.873, the best so far: Logistic regression\n", ", bug (", " has ended\n"} {
-		if err != nil || !strings.Contains(said, want) {
-			t.Errorf("the lines don't say %q: %v\n%s", want, err, said)
-		}
+		expect(t, err == nil && strings.Contains(said, want), "the lines don't say %q: %v\n%s", want, err, said)
 	}
-	if strings.ContainsAny(said, "\x1b") {
-		t.Errorf("an escape sequence is in the lines: %q", said)
-	}
+	expect(t, !strings.ContainsAny(said, "\x1b"), "an escape sequence is in the lines: %q", said)
 }

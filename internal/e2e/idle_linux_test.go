@@ -18,9 +18,8 @@ func TestAnIdleInterpreterHasNoCopy(t *testing.T) {
 		run(t, c, code)
 	}
 	awaitListing(t, c, func(l map[string]any) bool { return l["uncopied_while_idle"] == true && l["recoverable"] == true })
-	if r, _ := run(t, c, "x = 3; import os; os.abort()"); r["state_restored"] != true {
-		t.Errorf("%v", r)
-	}
+	r, _ := run(t, c, "x = 3; import os; os.abort()")
+	expect(t, r["state_restored"] == true, "%v", r)
 	if r, _ := run(t, c, "print(x)"); r["stdout"] != "2\n" {
 		t.Errorf("%v", r)
 	}

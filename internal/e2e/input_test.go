@@ -110,17 +110,13 @@ func (a *asker) answersMany() {
 	const many = 12
 	record, text := a.run(fmt.Sprintf("runs += 1\nprint('sum', sum(int(input()) for _ in range(%d)), runs)", many))
 	if record["status"] == "asking" {
-		if !strings.Contains(text, "[asking]") || !strings.Contains(text, `"wait"`) {
-			a.t.Errorf("%s\n%v", text, record)
-		}
+		expect(a.t, strings.Contains(text, "[asking]") && strings.Contains(text, `"wait"`), "%s\n%v", text, record)
 		record, _ = manage(a.t, a.c, "wait", "interpreter_id", a.id)
 	}
-	if stdout, _ := record["stdout"].(string); !strings.HasSuffix(stdout, "sum 24 2\n") {
-		a.t.Errorf("%v", record)
-	}
-	if n := len(a.p.heard()); n != many {
-		a.t.Errorf("asked %d times", n)
-	}
+	stdout, _ := record["stdout"].(string)
+	expect(a.t, strings.HasSuffix(stdout, "sum 24 2\n"), "%v", record)
+	n := len(a.p.heard())
+	expect(a.t, n == many, "asked %d times", n)
 }
 
 // debugs: a debugger's questions are the user's, too.
@@ -147,9 +143,8 @@ func (a *asker) isRefused() {
 	} {
 		a.p.will(says(reacts(action, nil)))
 		record, _ := a.run("input('secret? ')")
-		if trace, _ := record["traceback"].(string); record["exc_type"] != "EOFError" || !strings.Contains(trace, why) {
-			a.t.Errorf("%v", record)
-		}
+		trace, _ := record["traceback"].(string)
+		expect(a.t, record["exc_type"] == "EOFError" && strings.Contains(trace, why), "%v", record)
 	}
 }
 
@@ -160,9 +155,8 @@ func (a *asker) hasALongPrompt() {
 	if heard := a.p.heard(); len(heard) != 1 || len(heard[0]) < 2000 || len(heard[0]) > 2200 {
 		a.t.Errorf("asked %d times, with %d bytes", len(heard), len(strings.Join(heard, "")))
 	}
-	if stdout, _ := record["stdout"].(string); !strings.HasSuffix(stdout, "yyy\n''\n") {
-		a.t.Errorf("%.100q", stdout)
-	}
+	stdout, _ := record["stdout"].(string)
+	expect(a.t, strings.HasSuffix(stdout, "yyy\n''\n"), "%.100q", stdout)
 }
 
 func (a *asker) isInterrupted() {
@@ -184,16 +178,13 @@ func (a *asker) crashes() {
 	heard := make(chan struct{})
 	a.p.will(func(string) *mcp.ElicitationResult {
 		defer close(heard)
-		if _, err := call(a.c, "manage_interpreters", "operation", "upload", "interpreter_id", a.id, "path", "heard", "content", ""); err != nil {
-			a.t.Error(err)
-		}
+		_, err := call(a.c, "manage_interpreters", "operation", "upload", "interpreter_id", a.id, "path", "heard", "content", "")
+		expect(a.t, err == nil, "%v", err)
 		a.awaitIdle()
 		return accepts("too late")
 	})
 	record, _ := a.run("import os, signal\nsignal.signal(signal.SIGALRM, lambda *_: os.path.exists('heard') and os.kill(os.getpid(), 9))\nsignal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)\ninput()")
-	if record["status"] != "crashed" || record["state_restored"] != true {
-		a.t.Fatalf("%v", record)
-	}
+	insist(a.t, record["status"] == "crashed" && record["state_restored"] == true, "%v", record)
 	<-heard
 	if record, _ = a.run("print(runs)"); record["stdout"] != "3\n" {
 		a.t.Errorf("after all: %v", record)
@@ -227,9 +218,7 @@ func TestInputOfClientsThatCannotAsk(t *testing.T) {
 			t.Errorf("%s: %v", w.name, record)
 		}
 		record, _ = manage(t, c, "answer", "text", "ada", "interpreter_id", record["interpreter_id"])
-		if record["stdout"] != "ada\nhi ada\n" || record["status"] != "ok" {
-			t.Errorf("%s: %v", w.name, record)
-		}
+		expect(t, record["stdout"] == "ada\nhi ada\n" && record["status"] == "ok", "%s: %v", w.name, record)
 	}
 }
 
@@ -243,9 +232,7 @@ func TestInputOverSSE(t *testing.T) {
 	for question["method"] == nil {
 		question = w.receive()
 	}
-	if question["method"] != "elicitation/create" {
-		t.Fatalf("%v", question)
-	}
+	insist(t, question["method"] == "elicitation/create", "%v", question)
 	w.send(map[string]any{"id": question["id"], "result": map[string]any{"action": "accept", "content": map[string]any{"answer": "ada"}}})
 	var text string
 	for !strings.Contains(text, `"busy"`) {

@@ -132,13 +132,11 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 		{alice, "x", "'of alice'"}, // another connection, the same principal
 		{stranger, "1", "authorization required"},
 	} {
-		if text := py(test.token, test.code); !strings.Contains(text, test.want) {
-			t.Errorf("%s: %s", test.code, text)
-		}
+		text := py(test.token, test.code)
+		expect(t, strings.Contains(text, test.want), "%s: %s", test.code, text)
 	}
-	if text := s.py(carol, "x"); !strings.Contains(text, "NameError") {
-		t.Error(text)
-	}
+	text := s.py(carol, "x")
+	expect(t, strings.Contains(text, "NameError"), "%v", text)
 
 	_, _, counted := s.get(t, "/metrics", scraper)
 	for _, line := range []string{
@@ -147,9 +145,7 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 		`understudy_calls_total{operation="run",outcome="error",tool="run_python_code"} 1`,
 		`understudy_http_requests_total{method="GET",route="/mcp",status="401"}`,
 	} {
-		if !strings.Contains(counted, "\n"+line) {
-			t.Errorf("no %s among\n%s", line, counted)
-		}
+		expect(t, strings.Contains(counted, "\n"+line), "no %s among\n%s", line, counted)
 	}
 
 	bob = newToken(t, "bob", "--add-to", file)
@@ -163,13 +159,9 @@ func TestRemoteClientsAuthenticate(t *testing.T) {
 	must(t, s.stop())
 	log := s.log.String()
 	for _, secret := range []string{alice, scraper, carol, bob, stranger, "of alice"} {
-		if strings.Contains(log, secret) {
-			t.Errorf("%.20s… is in the log:\n%s", secret, log)
-		}
+		expect(t, !strings.Contains(log, secret), "%.20s… is in the log:\n%s", secret, log)
 	}
-	if !strings.Contains(log, "client=alice tool=run_python_code operation=run interpreter_id=") {
-		t.Errorf("alice's call is not in the log:\n%s", log)
-	}
+	expect(t, strings.Contains(log, "client=alice tool=run_python_code operation=run interpreter_id="), "alice's call is not in the log:\n%s", log)
 }
 
 // removeLine takes the lines that begin so out of a file, as an editor does.

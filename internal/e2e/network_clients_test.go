@@ -27,9 +27,8 @@ func TestManyClientsNeverMix(t *testing.T) {
 		for i := range each {
 			c := w.connect(t, s)
 			all.Go(func() {
-				if err := converse(w, c, fmt.Sprint(w.name, " ", i)); err != nil {
-					t.Errorf("%s, client %d: %v", w.name, i, err)
-				}
+				err := converse(w, c, fmt.Sprint(w.name, " ", i))
+				expect(t, err == nil, "%s, client %d: %v", w.name, i, err)
 			})
 		}
 	}
@@ -101,9 +100,7 @@ func TestComingBack(t *testing.T) {
 	})
 	writeFile(t, filepath.Join(workdir, "go"), "")
 	record, text := manage(t, second, "wait", "interpreter_id", id)
-	if record["status"] != "ok" || record["execution"] != 2.0 {
-		t.Errorf("%s", text)
-	}
+	expect(t, record["status"] == "ok" && record["execution"] == 2.0, "%s", text)
 	third := legacy.connect(t, s)
 	for _, c := range []*client.Client{third, second} {
 		if record, _ = run(t, c, "print(x)", "interpreter_id", id); record["stdout"] != "42\n" {
@@ -196,11 +193,9 @@ func TestAnMCPSessionForEachCall(t *testing.T) {
 	run(t, first, "x = 41")
 	run(t, first, "x += 1")
 	for range 11 {
-		if _, text := run(t, ways[1].connect(t, s), "x"); !strings.Contains(text, "x is defined in interpreter ") {
-			t.Error(text)
-		}
+		_, text := run(t, ways[1].connect(t, s), "x")
+		expect(t, strings.Contains(text, "x is defined in interpreter "), "%v", text)
 	}
-	if record, text := run(t, first, "print(x, 'is kept')"); record["stdout"] != "42 is kept\n" {
-		t.Error(text)
-	}
+	record, text := run(t, first, "print(x, 'is kept')")
+	expect(t, record["stdout"] == "42 is kept\n", "%v", text)
 }

@@ -48,6 +48,7 @@ func TestPackagesOfASession(t *testing.T) {
 			continue
 		}
 		t.Run(mode, func(t *testing.T) {
+			t.Parallel()
 			cmd := command(t, "serve", "--log-level", "warn", "--allow-install", "--sandbox", mode, "--wait", "10m")
 			must(t, os.Chmod(cmd.Dir, 0o1777)) // under root sessions are other users
 			installsPackages(t, spawn(t, cmd), mode == "standard")
@@ -60,43 +61,39 @@ func installsPackages(t *testing.T, c *client.Client, walled bool) {
 		t.Skip("no pip")
 	}
 	file, data := wheel(t, "understudy_tiny", "1.0")
-	expect := func(text string, want ...string) {
+	has := func(text string, want ...string) {
 		t.Helper()
 		for _, each := range want {
-			if !strings.Contains(text, each) {
-				t.Errorf("%q is not in %s", each, text)
-			}
+			expect(t, strings.Contains(text, each), "%q is not in %s", each, text)
 		}
 	}
 	manage(t, c, "upload", "path", file, "content_base64", base64.StdEncoding.EncodeToString(data))
 	record, text := manage(t, c, "install", "packages", []string{"./" + file})
-	if record["status"] != "ok" {
-		t.Errorf("%v", record)
-	}
-	expect(text, "Installed understudy_tiny 1.0.")
+	expect(t, record["status"] == "ok", "%v", record)
+	has(text, "Installed understudy_tiny 1.0.")
 	const show = `import understudy_tiny, sys, os, subprocess
 print('here', understudy_tiny.version, os.path.basename(os.path.dirname(understudy_tiny.__file__)))
 subprocess.run([sys.executable, '-c', 'import understudy_tiny; print("child", understudy_tiny.version)'])`
 	shows := func(more ...any) {
 		t.Helper()
 		_, text := run(t, c, show, more...)
-		expect(text, "here 1.0 site-packages", "child 1.0")
+		has(text, "here 1.0 site-packages", "child 1.0")
 	}
 	shows()
 	record, _ = manage(t, c, "branch")
 	shows("interpreter_id", record["interpreter_id"])
 	_, text = run(t, c, "import os; os.abort()")
-	expect(text, "Its variables are back")
+	has(text, "Its variables are back")
 	shows()
 	manage(t, c, "restart")
 	shows()
 
 	_, text = run(t, c, show, "interpreter_id", create(t, c))
-	expect(text, "ModuleNotFoundError")
+	has(text, "ModuleNotFoundError")
 	if walled { // the interpreter's own packages can't be changed from within
 		_, text = run(t, c, "%pip uninstall -y understudy_tiny\n%pip install --no-index ./"+file)
-		expect(text, "Successfully uninstalled", "Successfully installed")
+		has(text, "Successfully uninstalled", "Successfully installed")
 		_, text = manage(t, c, "install", "packages", []string{"understudy-nosuch"})
-		expect(text, "No matching distribution found for understudy-nosuch", "[exit code] 1", "the sandbox has no network")
+		has(text, "No matching distribution found for understudy-nosuch", "[exit code] 1", "the sandbox has no network")
 	}
 }

@@ -44,9 +44,8 @@ func TestPrincipalsHavePolicies(t *testing.T) {
 	comesTrue(t, "the mistake is noticed", func() bool {
 		return isBlocked() && strings.Contains(s.log.String(), "the policy can't be used")
 	})
-	if _, _, text := s.get(t, "/metrics", token["bob"]); !strings.Contains(text, `understudy_refused_total{code="refused"}`) {
-		t.Error("the metrics have no refusals")
-	}
+	_, _, text := s.get(t, "/metrics", token["bob"])
+	expect(t, strings.Contains(text, `understudy_refused_total{code="refused"}`), "the metrics have no refusals")
 	must(t, s.stop())
 	log := s.log.String()
 	if strings.Contains(log, "secret_name") || !strings.Contains(log, `msg="code was refused" principal=ci-1 rules="module json is not allowed" violations=1`) {
@@ -65,17 +64,12 @@ func TestCheckersEndWithTheServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := startServer(t, "--preload", "none", "--policy", "defaults")
-			if text := s.py("", "1"); !strings.HasPrefix(text, "1\n") {
-				t.Fatal(text)
-			}
+			text := s.py("", "1")
+			insist(t, strings.HasPrefix(text, "1\n"), "%v", text)
 			checkers := checkersOf(t, s.cmd.Process.Pid)
-			if len(checkers) == 0 {
-				t.Fatal("no checker was found")
-			}
+			insist(t, len(checkers) != 0, "no checker was found")
 			end(s)
-			comesTrue(t, "the checkers are gone", func() bool {
-				return !slices.ContainsFunc(checkers, isChecker)
-			})
+			comesTrue(t, "the checkers are gone", func() bool { return !slices.ContainsFunc(checkers, isChecker) })
 		})
 	}
 }
@@ -90,13 +84,9 @@ func checkersOf(t *testing.T, server int) (found []string) {
 	must(t, err)
 	for _, list := range lists {
 		text, _ := os.ReadFile(list) // a thread may end while we read
-		for pid := range strings.FieldsSeq(string(text)) {
-			if isChecker(pid) {
-				found = append(found, pid)
-			}
-		}
+		found = append(found, strings.Fields(string(text))...)
 	}
-	return found
+	return slices.DeleteFunc(found, func(pid string) bool { return !isChecker(pid) })
 }
 
 func isChecker(pid string) bool {

@@ -46,9 +46,7 @@ func TestRoots(t *testing.T) {
 			if !strings.Contains(text, "in "+test.want+"\n") || !strings.Contains(text, "[note] the working directory is "+test.want) {
 				t.Error(text)
 			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, c.Close())
 		})
 	}
 }

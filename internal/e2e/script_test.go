@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -51,7 +52,7 @@ func TestScripts(t *testing.T) {
 			"run":    calls("run_python_code", "code", (*testscript.TestScript).ReadFile),
 			"sh":     calls("run_shell_command", "command", unescaped),
 			"manage": calls("manage_interpreters", "operation", unescaped),
-			"call":   cmdCall, "cancel": cmdCancel, "meanwhile": cmdMeanwhile, "warm": cmdWarm,
+			"call":   cmdCall, "again": cmdAgain, "cancel": cmdCancel, "meanwhile": cmdMeanwhile, "warm": cmdWarm,
 			"tools": cmdTools, "describe": cmdDescribe, "images": cmdImages, "record": cmdRecord, "progress": cmdProgress,
 			"read": cmdRead, "resources": cmdResources, "links": cmdLinks, "listen": cmdListen, "hear": cmdHear,
 		},
@@ -78,6 +79,7 @@ type agent struct {
 	cmd    *exec.Cmd
 	server *server // over HTTP
 	last   *mcp.CallToolResult
+	again  func() error // makes the last call once more
 
 	mu       sync.Mutex
 	progress []string
@@ -156,6 +158,7 @@ func (a *agent) note(n mcp.JSONRPCNotification) {
 // call makes one tool call and prints the text of its answer.
 func (a *agent) call(ctx context.Context, ts *testscript.TestScript, tool string, args map[string]any) error {
 	a.forgetProgress()
+	a.again = func() error { return a.call(context.Background(), ts, tool, args) }
 	request := mcp.CallToolRequest{}
 	request.Params.Name, request.Params.Arguments = tool, args
 	request.Params.Meta = &mcp.Meta{ProgressToken: "token"}
@@ -202,6 +205,17 @@ func unescaped(_ *testscript.TestScript, text string) string {
 func cmdCall(ts *testscript.TestScript, neg bool, args []string) {
 	a := agentOf(ts)
 	a.answered(ts, neg, a.call(context.Background(), ts, args[0], arguments(ts, args[1:])))
+}
+
+// cmdAgain makes the last call so many times more; each record has a field.
+func cmdAgain(ts *testscript.TestScript, _ bool, args []string) {
+	times, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	for range times {
+		a := agentOf(ts)
+		a.answered(ts, false, a.again())
+		cmdRecord(ts, false, args[1:])
+	}
 }
 
 // arguments reads name=value pairs; what looks like JSON is JSON.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,7 +14,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // command is understudy with arguments, a data directory and a working directory of its own.
 // It ends before go test would be over, which would leave it behind.
@@ -68,9 +71,7 @@ func startServer(t *testing.T, flags ...string) *server {
 func listen(t *testing.T, cmd *exec.Cmd) *server {
 	t.Helper()
 	s, err := launch(cmd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := s.stop(); err != nil {
 			t.Errorf("the server ended with %v", err)
@@ -152,21 +153,15 @@ func (l *serverLog) String() string {
 // doesn't begin like the server's own, which workers do not inherit.
 const markName = "MARK_OF_TEST"
 
-// marked returns the processes that have mark in their environment. Elsewhere
-// than on Linux it sees none.
-func marked(mark string) []string {
-	var found []string
-	paths, _ := filepath.Glob("/proc/[0-9]*/environ")
-	for _, path := range paths {
-		file, err := os.Open(path)
-		if err != nil {
-			continue
-		}
-		environ, _ := io.ReadAll(file) // it may end while we read
-		_ = file.Close()
+// marked returns the processes that have mark in their environment. Elsewhere than
+// on Linux it sees none.
+func marked(mark string) (found []string) {
+	processes, _ := filepath.Glob("/proc/[0-9]*")
+	for _, process := range processes {
+		environ, _ := os.ReadFile(process + "/environ") // it may end while we read
 		if bytes.Contains(environ, []byte(mark)) {
-			command, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "cmdline"))
-			found = append(found, fmt.Sprintf("%s %q", filepath.Base(filepath.Dir(path)), command))
+			command, _ := os.ReadFile(process + "/cmdline")
+			found = append(found, fmt.Sprintf("%s %q", filepath.Base(process), command))
 		}
 	}
 	return found
@@ -195,14 +190,6 @@ func comesTrue(t *testing.T, what string, holds func() bool) {
 	})
 }
 
-// must ends a test by an error.
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // finish runs a command that is to end soon, and returns all that it says.
 func finish(cmd *exec.Cmd) (said string, err error) {
 	var all serverLog
@@ -219,7 +206,6 @@ func finish(cmd *exec.Cmd) (said string, err error) {
 // fails expects that a command fails and says why.
 func fails(t *testing.T, cmd *exec.Cmd, why string) {
 	t.Helper()
-	if said, err := finish(cmd); err == nil || !strings.Contains(said, why) {
-		t.Errorf("%q does not fail because of %q: %v\n%s", cmd.Args, why, err, said)
-	}
+	said, err := finish(cmd)
+	expect(t, err != nil && strings.Contains(said, why), "%q does not fail because of %q: %v\n%s", cmd.Args, why, err, said)
 }

@@ -50,9 +50,8 @@ except OSError as error:
 asked = subprocess.run(["sh", "-c", "read password </dev/tty"], capture_output=True, text=True).returncode
 seen = [here, asked != 0]
 `, "result_var_name", "seen", "timeout", 20)
-			if got := fmt.Sprint(record["result"]); got != "[ENXIO true]" {
-				t.Errorf("%v: %s", got, text)
-			}
+			got := fmt.Sprint(record["result"])
+			expect(t, got == "[ENXIO true]", "%v: %s", got, text)
 		})
 	}
 }

@@ -17,9 +17,7 @@ func TestTokens(t *testing.T) {
 	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
 	must(t, err)
 	jobs, err := filepath.Glob("testdata/tokens/*.txtar")
-	if err != nil || len(jobs) == 0 {
-		t.Fatal("no jobs", err)
-	}
+	insist(t, err == nil && len(jobs) != 0, "no jobs: %v", err)
 	for _, path := range jobs {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			job, err := txtar.ParseFile(path)
@@ -43,9 +41,7 @@ func TestTokens(t *testing.T) {
 				}
 			}
 			t.Logf("together: %d of %d", sum, most)
-			if sum > most {
-				t.Errorf("the answers have %d tokens, at most %d wanted", sum, most)
-			}
+			expect(t, sum <= most, "the answers have %d tokens, at most %d wanted", sum, most)
 		})
 	}
 }

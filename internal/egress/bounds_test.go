@@ -22,11 +22,7 @@ func (w *world) echo(t *testing.T) {
 // server has each connection to example.com:7 handled, and closed then.
 func (w *world) server(t *testing.T, handle func(net.Conn)) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = l.Close() })
+	l := listen(t)
 	w.has("example.com", outside)
 	w.puts(netip.AddrPortFrom(outside, 7), l.Addr().String())
 	go func() {
@@ -60,9 +56,8 @@ func ended(t *testing.T, conn net.Conn) {
 	t.Helper()
 	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	n, err := io.Copy(io.Discard, conn)
-	if timeout, ok := err.(net.Error); n > 0 || ok && timeout.Timeout() {
-		t.Errorf("%d bytes, %v", n, err)
-	}
+	timeout, ok := err.(net.Error)
+	expect(t, n <= 0 && (!ok || !timeout.Timeout()), "%d bytes, %v", n, err)
 }
 
 // TestConnectionsAreBounded, those of one session and those of all.
@@ -76,18 +71,11 @@ func TestConnectionsAreBounded(t *testing.T) {
 			w.echo(t)
 			one, two := w.tunnel(t, "example.com:7"), w.tunnel(t, "example.com:7")
 			// It is turned away before it has said a word.
-			conn, err := net.Dial("tcp", w.addr)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close()
-			if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 503 understudy: too many connections at once") {
-				t.Errorf("%q, %v", answer, err)
-			}
+			answer, err := io.ReadAll(w.connect(t, ""))
+			expect(t, err == nil && strings.HasPrefix(string(answer), "HTTP/1.1 503 understudy: too many connections at once"), "%q, %v", answer, err)
 			for _, still := range []net.Conn{one, two} {
-				if err := goes(still); err != nil {
-					t.Error(err)
-				}
+				err := goes(still)
+				expect(t, err == nil, "%v", err)
 			}
 		})
 	}
@@ -102,18 +90,12 @@ func TestEachSessionHasPlacesOfItsOwn(t *testing.T) {
 	for range 3 {
 		w.tunnel(t, "example.com:7")
 	}
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if answer, err := io.ReadAll(conn); err != nil || !strings.Contains(string(answer), "; this session has 1, and no more are left for all sessions together") {
+	if answer, err := io.ReadAll(w.connect(t, "")); err != nil || !strings.Contains(string(answer), "; this session has 1, and no more are left for all sessions together") {
 		t.Errorf("%q, %v", answer, err)
 	}
 	w.addr = w.serve(t).Addr().String()
-	if err := goes(w.tunnel(t, "example.com:7")); err != nil {
-		t.Error(err)
-	}
+	err := goes(w.tunnel(t, "example.com:7"))
+	expect(t, err == nil, "%v", err)
 }
 
 // TestAPlaceIsWaitedFor: who has more connections than there are places gets one
@@ -123,9 +105,7 @@ func TestAPlaceIsWaitedFor(t *testing.T) {
 	w.echo(t)
 	for range 5 {
 		conn := w.tunnel(t, "example.com:7")
-		if err := goes(conn); err != nil {
-			t.Fatal(err)
-		}
+		must(t, goes(conn))
 		_ = conn.Close()
 	}
 }
@@ -139,16 +119,10 @@ func TestAPlaceOfItsOwnIsWaitedFor(t *testing.T) {
 	})
 	w.echo(t)
 	first := w.tunnel(t, "example.com:7")
-	next, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer next.Close()
-	_, _ = io.WriteString(next, "CONNECT example.com:7 HTTP/1.1\r\nHost: example.com:7\r\n\r\n")
+	next := w.connect(t, "CONNECT example.com:7 HTTP/1.1\r\nHost: example.com:7\r\n\r\n")
 	_ = next.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if n, err := next.Read(make([]byte, 1)); n > 0 || err == nil {
-		t.Fatal("it is served though there is no place")
-	}
+	n, err := next.Read(make([]byte, 1))
+	insist(t, n <= 0 && err != nil, "it is served though there is no place")
 	_ = first.Close()
 	_ = next.SetReadDeadline(time.Now().Add(10 * time.Second))
 	if answer, err := bufio.NewReader(next).ReadString('\n'); err != nil || !strings.Contains(answer, " 200 ") {
@@ -162,13 +136,10 @@ func TestIdleConnectionsEnd(t *testing.T) {
 	in := newInlet(t.Context(), one, time.Hour, func() {})
 	defer in.Close()
 	go func() { _, _ = other.Write([]byte("x")) }()
-	if _, err := in.Read(make([]byte, 1)); err != nil || !in.timer.Stop() {
-		t.Errorf("the timer does not run, %v", err)
-	}
+	_, err := in.Read(make([]byte, 1))
+	expect(t, err == nil && in.timer.Stop(), "the timer does not run, %v", err)
 	in.moved(1) // a timer that has stopped stays so
-	if in.timer.Stop() {
-		t.Error("it runs again")
-	}
+	expect(t, !in.timer.Stop(), "it runs again")
 	in.timer.Reset(0)
 	ended(t, other)
 }
@@ -181,37 +152,26 @@ func TestTheListenerEndsItsConnections(t *testing.T) {
 	l := w.serve(t)
 	other := &world{addr: l.Addr().String()}
 	tunnel := other.tunnel(t, "example.com:7")
-	silent, err := net.Dial("tcp", other.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer silent.Close()
-	if err := goes(tunnel); err != nil {
-		t.Fatal(err)
-	}
+	silent := other.connect(t, "")
+	must(t, goes(tunnel))
 	_ = l.Close()
 	ended(t, tunnel)
 	ended(t, silent)
-	if err := goes(staying); err != nil {
-		t.Error(err)
-	}
+	err := goes(staying)
+	expect(t, err == nil, "%v", err)
 }
 
 // TestRelease ends what has the name, and nothing else.
 func TestRelease(t *testing.T) {
 	w := begin(t, "example.com:7")
 	w.echo(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	w.proxy.Serve("bob", l)
 	ann, bob := w.tunnel(t, "example.com:7"), (&world{addr: l.Addr().String()}).tunnel(t, "example.com:7")
 	w.proxy.Release("ann")
 	ended(t, ann)
-	if err := goes(bob); err != nil {
-		t.Error(err)
-	}
+	err := goes(bob)
+	expect(t, err == nil, "%v", err)
 	if conn, err := net.Dial("tcp", w.addr); err == nil {
 		_, err = conn.Read(make([]byte, 1)) // it may have been in the queue
 		if conn.Close(); err == nil {
@@ -224,21 +184,12 @@ func TestRelease(t *testing.T) {
 
 // TestNobodyIsServedAfterRelease: not even who comes before the listener is closed.
 func TestNobodyIsServedAfterRelease(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
+	l := listen(t)
 	s := newServed(begin(t).proxy, "bob", l)
 	s.endLife()
-	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if got, err := s.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("%v, %v", got, err)
-	}
+	(&world{addr: l.Addr().String()}).connect(t, "")
+	got, err := s.Accept()
+	expect(t, errors.Is(err, net.ErrClosed), "%v, %v", got, err)
 }
 
 func TestClose(t *testing.T) {
@@ -262,14 +213,11 @@ func TestRefusalsAreLoggedOnce(t *testing.T) {
 	for i := range 2 * loggedHosts {
 		for _, host := range []string{"evil.net", fmt.Sprintf("h%d.evil.net", i)} {
 			response, err := client.Get("http://" + host + "/")
-			if err != nil || response.StatusCode != http.StatusForbidden {
-				t.Fatal(response, err)
-			}
+			insist(t, err == nil && response.StatusCode == http.StatusForbidden, "%v %v", response, err)
 			_ = response.Body.Close()
 		}
 	}
 	log := w.logged()
-	if n := strings.Count(log, "host=evil.net:80 "); n != 1 || strings.Count(log, "\n") != loggedHosts || !strings.Contains(log, "session=ann") {
-		t.Errorf("logged %d times:\n%.500s", n, log)
-	}
+	n := strings.Count(log, "host=evil.net:80 ")
+	expect(t, n == 1 && strings.Count(log, "\n") == loggedHosts && strings.Contains(log, "session=ann"), "logged %d times:\n%.500s", n, log)
 }

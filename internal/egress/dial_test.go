@@ -67,9 +67,7 @@ func TestWhatANameLeadsTo(t *testing.T) {
 				w.puts(netip.MustParseAddrPort(place), server.Listener.Addr().String())
 			}
 			response, err := w.client(t).Get("http://" + test.url)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer response.Body.Close()
 			body, _ := io.ReadAll(response.Body)
 			asked, dialed := w.seen()
@@ -77,15 +75,10 @@ func TestWhatANameLeadsTo(t *testing.T) {
 			for _, place := range dialed {
 				places = append(places, place.String())
 			}
-			if got := strings.Join(places, " "); got != test.dialed || (response.StatusCode == http.StatusOK) != (test.dialed != "") {
-				t.Errorf("dialed %q, %s", got, response.Status)
-			}
-			if !strings.Contains(string(body), test.because) {
-				t.Errorf("%q", body)
-			}
-			if len(asked) > 1 {
-				t.Errorf("resolved: %q", asked)
-			}
+			got := strings.Join(places, " ")
+			expect(t, got == test.dialed && (response.StatusCode == http.StatusOK) == (test.dialed != ""), "dialed %q, %s", got, response.Status)
+			expect(t, strings.Contains(string(body), test.because), "%q", body)
+			expect(t, len(asked) <= 1, "resolved: %q", asked)
 		})
 	}
 }
@@ -93,9 +86,7 @@ func TestWhatANameLeadsTo(t *testing.T) {
 // TestTheMachineKnowsItself, as the system has it.
 func TestTheMachineKnowsItself(t *testing.T) {
 	all, err := machineAddresses()
-	if err != nil || !slices.Contains(all, netip.MustParseAddr("127.0.0.1")) {
-		t.Errorf("%v, %v", all, err)
-	}
+	expect(t, err == nil && slices.Contains(all, netip.MustParseAddr("127.0.0.1")), "%v, %v", all, err)
 }
 
 // TestWithoutLookup: the system's resolver and dialer, and a connection for each
@@ -106,16 +97,12 @@ func TestWithoutLookup(t *testing.T) {
 	t.Cleanup(server.Close)
 	_, port, _ := net.SplitHostPort(server.Listener.Addr().String())
 	p, err := New(Options{Hosts: []string{"localhost:" + port}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(p.Close)
 	get := func(w *world) string {
 		t.Helper()
 		response, err := w.client(t).Get("http://localhost:" + port)
-		if err != nil || response.StatusCode != http.StatusOK {
-			t.Fatal(response, err)
-		}
+		insist(t, err == nil && response.StatusCode == http.StatusOK, "%v %v", response, err)
 		response.Body.Close()
 		return <-from
 	}
@@ -140,7 +127,5 @@ func TestWithoutLookup(t *testing.T) {
 		w.addr = w.serve(t).Addr().String()
 		each = append(each, kept(w))
 	}
-	if each[0] == each[1] {
-		t.Error("two sessions share a connection")
-	}
+	expect(t, each[0] != each[1], "two sessions share a connection")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,7 +14,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // TestMain lets net/http be where it has refused a head: its goroutine sleeps half a
 // second before it closes that connection, whatever becomes of the server.
@@ -49,9 +54,7 @@ func beginWith(t *testing.T, o Options, change func(*Proxy)) *world {
 	w := &world{names: map[string][]netip.Addr{}, servers: map[netip.AddrPort]string{}}
 	o.Logger = slog.New(slog.NewTextHandler(w, nil))
 	p, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.lookup, p.dial = w.lookup, w.dial
 	if change != nil {
 		change(p)
@@ -65,11 +68,28 @@ func beginWith(t *testing.T, o Options, change func(*Proxy)) *world {
 // serve opens one more session.
 func (w *world) serve(t *testing.T) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := listen(t)
 	w.proxy.Serve("ann", l)
+	return l
+}
+
+// connect is a connection to the proxy that has said something.
+func (w *world) connect(t *testing.T, said string) net.Conn {
+	t.Helper()
+	conn, err := net.Dial("tcp", w.addr)
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	_, err = io.WriteString(conn, said)
+	must(t, err)
+	return conn
+}
+
+// listen listens where the system likes.
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	t.Cleanup(func() { _ = l.Close() })
 	return l
 }
 

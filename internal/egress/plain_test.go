@@ -6,7 +6,6 @@ import (
 	"compress/gzip"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -34,23 +33,11 @@ type answer struct {
 // say sends the proxy a text and returns what it answers.
 func (w *world) say(t *testing.T, text string) answer {
 	t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	if _, err := io.WriteString(conn, text); err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	response, err := http.ReadResponse(bufio.NewReader(w.connect(t, text)), nil)
+	must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return answer{response.StatusCode, response.Status, response.Header, string(body)}
 }
 
@@ -64,9 +51,7 @@ func TestPlainHTTP(t *testing.T) {
 	})
 	large := strings.Repeat("x", 1<<20)
 	response, err := w.client(t).Post("http://PyPI.org./simple/?a=%2f", "text/plain", strings.NewReader(large))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode != http.StatusTeapot || response.Header.Get("X-Answer") != "42" || string(body) != "POST pypi.org /simple/?a=%2f "+large {
@@ -95,21 +80,17 @@ func TestWhatConcernsTheProxyStaysThere(t *testing.T) {
 		"Connection: close, X-Hop\r\nX-Hop: 1\r\nTE: trailers\r\nUpgrade: h2c\r\nKeep-Alive: 5\r\nAccept-Encoding: gzip\r\nX-End: 1\r\nCookie: a=b\r\n\r\n")
 	r := <-heads
 	for _, name := range []string{"Proxy-Authorization", "Proxy-Connection", "X-Hop", "Te", "Upgrade", "Keep-Alive", "Via", "X-Forwarded-For"} {
-		if value, ok := r.Header[name]; ok {
-			t.Errorf("%s: %q", name, value)
-		}
+		value, ok := r.Header[name]
+		expect(t, !ok, "%s: %q", name, value)
 	}
 	if r.Host != "pypi.org" || r.Header.Get("X-End") != "1" || r.Header.Get("Cookie") != "a=b" || r.Header.Get("Accept-Encoding") != "gzip" {
 		t.Errorf("%s, %v", r.Host, r.Header)
 	}
 	for _, name := range []string{"X-Private", "Keep-Alive", "Proxy-Authenticate"} {
-		if value, ok := got.header[name]; ok {
-			t.Errorf("%s: %q", name, value)
-		}
+		value, ok := got.header[name]
+		expect(t, !ok, "%s: %q", name, value)
 	}
-	if got.body != packed.String() || got.header.Get("Content-Encoding") != "gzip" {
-		t.Errorf("%q, %v", got.body, got.header)
-	}
+	expect(t, got.body == packed.String() && got.header.Get("Content-Encoding") == "gzip", "%q, %v", got.body, got.header)
 }
 
 func TestWebSocket(t *testing.T) {
@@ -125,21 +106,12 @@ func TestWebSocket(t *testing.T) {
 		line, _ := both.ReadString('\n')
 		_, _ = io.WriteString(conn, "got "+line)
 	})
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	_, _ = io.WriteString(conn, "GET http://pypi.org/chat HTTP/1.1\r\nHost: pypi.org\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
+	conn := w.connect(t, "GET http://pypi.org/chat HTTP/1.1\r\nHost: pypi.org\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: k\r\n\r\n")
 	reader := bufio.NewReader(conn)
 	response, err := http.ReadResponse(reader, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer response.Body.Close()
-	if response.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatal(response.Status)
-	}
+	insist(t, response.StatusCode == http.StatusSwitchingProtocols, "%v", response.Status)
 	_, _ = io.WriteString(conn, "ping\n")
 	if line, err := reader.ReadString('\n'); err != nil || line != "got ping\n" {
 		t.Errorf("%q, %v", line, err)
@@ -158,6 +130,7 @@ func TestPlainRefusals(t *testing.T) {
 		"GET http://ev%0d%0ail.net/ HTTP/1.1\r\nHost: pypi.org\r\n\r\n":                      "400 Bad Request", // net/http's own
 		"GET http://user@evil.net/ HTTP/1.1\r\nHost: pypi.org\r\n\r\n":                       "403 understudy: no connection to evil.net:80: the server's --allow-net does not list this host",
 		"CONNECT evil.net:443 HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n":                        "403 understudy: no connection to evil.net:443: the server's --allow-net does not list this host",
+		"CONNECT pypi.org:22 HTTP/1.1\r\nHost: pypi.org:22\r\n\r\n":                          "403 understudy: no connection to pypi.org:22: the server's --allow-net lists this host, but not this port (443 and 80 where it names none)",
 		"CONNECT pypi.org HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n":                            `400 understudy: "pypi.org" is no host to connect to: a port is missing`,
 		"GET http://" + strings.Repeat("a", 300) + "/ HTTP/1.1\r\nHost: pypi.org\r\n\r\n":    `400 understudy: "` + strings.Repeat("a", 300) + `" is no host to connect to: a name has 1 to 253 characters`,
 		"GET http://pypi.org/ HTTP/1.1\r\nHost: p\r\nX: " + strings.Repeat("x", 70<<10):      "431 Request Header Fields Too Large",
@@ -166,15 +139,12 @@ func TestPlainRefusals(t *testing.T) {
 		"CONNECT 127.0.0.1:80 HTTP/1.1\r\nHost: pypi.org:443\r\n\r\n":                        "403 understudy: no connection to 127.0.0.1:80: the server's --allow-net does not list this host",
 	} {
 		got := w.say(t, request)
-		if got.status != want {
-			t.Errorf("%.80q: %q", request, got.status)
-		}
+		expect(t, got.status == want, "%.80q: %q", request, got.status)
 		// The body has the sentence, too, where the reason can't.
 		if got.code == http.StatusForbidden && (!strings.Contains(got.body, "understudy: no connection to ") || !strings.Contains(got.body, "--allow-net")) {
 			t.Errorf("%.80q: %q", request, got.body)
 		}
 	}
-	if asked, _ := w.seen(); strings.Contains(strings.Join(asked, " "), "evil") {
-		t.Errorf("resolved: %q", asked)
-	}
+	asked, _ := w.seen()
+	expect(t, !strings.Contains(strings.Join(asked, " "), "evil"), "resolved: %q", asked)
 }

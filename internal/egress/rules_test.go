@@ -12,9 +12,7 @@ func parseAll(t *testing.T, hosts ...string) rules {
 	var all rules
 	for _, host := range hosts {
 		r, err := parseRule(host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, r)
 	}
 	return all
@@ -39,9 +37,7 @@ func TestWhatIsAllowed(t *testing.T) {
 		if err == nil {
 			_, err = all.allow(target)
 		}
-		if (err == nil) != want {
-			t.Errorf("%q: %v", text, err)
-		}
+		expect(t, (err == nil) == want, "%q: %v", text, err)
 	}
 }
 
@@ -49,14 +45,10 @@ func TestRefusalsSayWhy(t *testing.T) {
 	all := parseAll(t, "pypi.org")
 	for text, words := range map[string]string{"evil.net:443": "--allow-net does not list this host", "pypi.org:22": "not this port"} {
 		target, err := parseTarget(text, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = all.allow(target)
 		var no *refusal
-		if !errors.As(err, &no) || !strings.Contains(no.text, words) || !strings.Contains(no.text, text) || no.host != text {
-			t.Errorf("%+v", no)
-		}
+		expect(t, errors.As(err, &no) && strings.Contains(no.text, words) && strings.Contains(no.text, text) && no.host == text, "%+v", no)
 	}
 }
 
@@ -76,14 +68,11 @@ func TestAddressesThatAreNotPublic(t *testing.T) {
 		"::1", "::", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "::7f00:1", "fe80::1", "fec0::1", "fd00:ec2::254", "fc00::1", "ff02::1",
 		"64:ff9b::a00:1", "64:ff9b::7f00:1", "64:ff9b:1::1", "2002:7f00:1::", "2001::1", "2001:db8::1", "3fff::1", "100::1",
 	} {
-		if kind(netip.MustParseAddr(text)) == "" {
-			t.Errorf("%s is taken for public", text)
-		}
+		expect(t, kind(netip.MustParseAddr(text)) != "", "%s is taken for public", text)
 	}
 	for _, text := range []string{"93.184.216.34", "151.101.0.223", "172.32.0.1", "100.128.0.1", "2606:4700::1", "2a04:4e42::223", "64:ff9b::5db8:d822", "::ffff:93.184.216.34"} {
-		if what := kind(netip.MustParseAddr(text)); what != "" {
-			t.Errorf("%s is %s", text, what)
-		}
+		what := kind(netip.MustParseAddr(text))
+		expect(t, what == "", "%s is %s", text, what)
 	}
 }
 
@@ -94,18 +83,16 @@ func TestBypass(t *testing.T) {
 		"localhost,::1":           {"127.0.0.1:8080"},
 		"localhost,127.0.0.1":     {"[::1]:8080"},
 	} {
-		if got := Bypass(hosts); got != want {
-			t.Errorf("%q: %q, not %q", hosts, got, want)
-		}
+		got := Bypass(hosts)
+		expect(t, got == want, "%q: %q, not %q", hosts, got, want)
 	}
 }
 
 // TestALongHostTakesNoTime: punycode would, as the square of its length.
 func TestALongHostTakesNoTime(t *testing.T) {
 	for _, text := range []string{strings.Repeat("ü", 1<<20) + ":443", strings.Repeat("a.", 1<<20) + ":443"} {
-		if _, err := parseTarget(text, 0); err == nil || !strings.Contains(err.Error(), "253") {
-			t.Error(err)
-		}
+		_, err := parseTarget(text, 0)
+		expect(t, err != nil && strings.Contains(err.Error(), "253"), "%v", err)
 	}
 }
 
@@ -121,9 +108,7 @@ func FuzzTarget(f *testing.F) {
 			return
 		}
 		again, err := parseTarget(read.String(), 0)
-		if err != nil || again != read {
-			t.Fatalf("%q: %v, then %v, %v", text, read, again, err)
-		}
+		insist(t, err == nil && again == read, "%q: %v, then %v, %v", text, read, again, err)
 		if _, err := all.allow(read); err == nil && read.name != "pypi.org" && !strings.HasSuffix(read.name, ".example.com") {
 			t.Fatalf("%q is allowed as %v", text, read)
 		}

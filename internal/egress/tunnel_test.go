@@ -30,22 +30,14 @@ func (w *world) secureSite(t *testing.T) *x509.CertPool {
 // tunnel opens one, or fails.
 func (w *world) tunnel(t *testing.T, to string) net.Conn {
 	t.Helper()
-	conn, err := net.Dial("tcp", w.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = conn.Close() })
-	_, _ = io.WriteString(conn, "CONNECT "+to+" HTTP/1.1\r\nHost: "+to+"\r\n\r\n")
+	conn := w.connect(t, "CONNECT "+to+" HTTP/1.1\r\nHost: "+to+"\r\n\r\n")
 	// One byte at a time: nothing of the tunnel may stay in a buffer.
 	var head strings.Builder
 	for one := make([]byte, 1); !strings.HasSuffix(head.String(), "\r\n\r\n"); head.Write(one) {
-		if _, err := io.ReadFull(conn, one); err != nil {
-			t.Fatalf("%q, %v", head.String(), err)
-		}
+		_, err := io.ReadFull(conn, one)
+		insist(t, err == nil, "%q, %v", head.String(), err)
 	}
-	if !strings.HasPrefix(head.String(), "HTTP/1.1 200 ") {
-		t.Fatalf("%q", head.String())
-	}
+	insist(t, strings.HasPrefix(head.String(), "HTTP/1.1 200 "), "%q", head.String())
 	return conn
 }
 
@@ -60,14 +52,10 @@ func TestHTTPS(t *testing.T) {
 		transport := client.Transport.(*http.Transport)
 		transport.TLSClientConfig, transport.ForceAttemptHTTP2 = &tls.Config{RootCAs: pool}, http2
 		response, err := client.Get("https://EXAMPLE.com/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		response.Body.Close()
-		if err != nil || string(body) != "you asked EXAMPLE.com" {
-			t.Errorf("%q, %v", body, err)
-		}
+		expect(t, err == nil && string(body) == "you asked EXAMPLE.com", "%q, %v", body, err)
 	}
 }
 
@@ -77,29 +65,23 @@ func TestTheTunnelMustBeForItsHost(t *testing.T) {
 	w.secureSite(t)
 	for _, name := range []string{"evil.net", "www.example.com", ""} {
 		client := tls.Client(w.tunnel(t, "example.com:443"), &tls.Config{ServerName: name, InsecureSkipVerify: true})
-		if err := client.Handshake(); err == nil || !strings.Contains(err.Error(), "unrecognized name") {
-			t.Errorf("%q: %v", name, err)
-		}
+		err := client.Handshake()
+		expect(t, err != nil && strings.Contains(err.Error(), "unrecognized name"), "%q: %v", name, err)
 	}
 	conn := w.tunnel(t, "example.com:443")
 	_, _ = io.WriteString(conn, "SSH-2.0-OpenSSH_9.6\r\n")
 	if answer, _ := io.ReadAll(conn); !strings.HasPrefix(string(answer), "HTTP/1.1 403 understudy: no connection to example.com:443: a tunnel to this port must carry TLS") {
 		t.Errorf("%q", answer)
 	}
-	if log := w.logged(); strings.Count(log, "msg=\"egress: refused\" session=ann host=example.com:443") != 1 || !strings.Contains(log, "evil.net") {
-		t.Error(log)
-	}
+	log := w.logged()
+	expect(t, strings.Count(log, "msg=\"egress: refused\" session=ann host=example.com:443") == 1 && strings.Contains(log, "evil.net"), "%v", log)
 }
 
 // TestANamedPortCarriesAnything, and the tunnel is passed on half-closed.
 func TestANamedPortCarriesAnything(t *testing.T) {
 	for rule, to := range map[string]string{"example.com:443": "example.com:443", "example.com:22": "example.com:22", "example.com": "example.com:80"} {
 		w := begin(t, rule)
-		server, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = server.Close() })
+		server := listen(t)
 		w.has("example.com", outside)
 		w.puts(netip.MustParseAddrPort(outside.String()+to[strings.IndexByte(to, ':'):]), server.Addr().String())
 		go func() {
@@ -135,9 +117,8 @@ func TestALongHello(t *testing.T) {
 		protocols = append(protocols, strings.Repeat("p", 100))
 	}
 	client := tls.Client(&dribble{w.tunnel(t, "example.com:443")}, &tls.Config{ServerName: "example.com", RootCAs: pool, NextProtos: protocols})
-	if err := client.Handshake(); err != nil {
-		t.Error(err)
-	}
+	err := client.Handshake()
+	expect(t, err == nil, "%v", err)
 }
 
 // dribble writes a little at a time.

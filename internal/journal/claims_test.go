@@ -17,9 +17,7 @@ func TestAnExecutionsFilesAreOpenedByItsSession(t *testing.T) {
 	a := newAgent(t, j, "a", "me")
 	dir := t.TempDir()
 	for name, text := range map[string]string{"secret": "secret", "plot.png": "plot"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	entry := a.done(a.next("plot", nil), sessions.Result{
 		Figures:   []sessions.Figure{{Path: "plot.png"}, {Path: filepath.Join(dir, "secret")}},
@@ -33,9 +31,7 @@ func TestAnExecutionsFilesAreOpenedByItsSession(t *testing.T) {
 	}
 	_, err := j.Record(t.Context(), entry)
 	var incomplete *sessions.Incomplete
-	if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "figure 2: it is not in the working directory; and 1 more") {
-		t.Errorf("%v", err)
-	}
+	expect(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "figure 2: it is not in the working directory; and 1 more"), "%v", err)
 	kept := filesOf(j.path)
 	found := map[string]string{}
 	err = filepath.WalkDir(kept, func(path string, entry os.DirEntry, err error) error {
@@ -45,7 +41,5 @@ func TestAnExecutionsFilesAreOpenedByItsSession(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || len(found) != 1 || found["a-1-figure-1.png"] != "plot" {
-		t.Errorf("%v %v", found, err)
-	}
+	expect(t, err == nil && len(found) == 1 && found["a-1-figure-1.png"] == "plot", "%v %v", found, err)
 }

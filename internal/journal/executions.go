@@ -16,7 +16,7 @@ import (
 )
 
 // selectExecutions reads heads. Its two parameters say whether details are read too, and
-// what a lost execution had printed; of such a one its last pulse says how far it had come.
+// what a lost execution had printed; of such a one its last heartbeat says how far it had come.
 const selectExecutions = `SELECT e.id, e.revision, e.run, e.interpreter, e.number, e.client, e.kind, e.code, coalesce(e.arguments, ''),
 		e.started, e.time_limit, e.parent, e.follows, e.status, e.exec_time, e.memory, e.changed,
 		e.experiment IS NOT NULL, coalesce(e.experiment, ''), coalesce(e.trial, 0), coalesce(e.plan, ''), coalesce(e.analysis, ''),
@@ -26,7 +26,7 @@ const selectExecutions = `SELECT e.id, e.revision, e.run, e.interpreter, e.numbe
 		coalesce(p.at, 0), coalesce(p.memory, 0), iif(?, coalesce(p.tail, ''), '')
 	FROM executions e `
 
-const joinPulses = ` LEFT JOIN pulses p ON p.interpreter = e.interpreter AND p.execution = e.number AND e.status IN ('running', 'lost') `
+const joinHeartbeats = ` LEFT JOIN pulses p ON p.interpreter = e.interpreter AND p.execution = e.number AND e.status IN ('running', 'lost') `
 
 // Executions returns those that are asked for, oldest first.
 func (r *Reader) Executions(ctx context.Context, q Query) ([]Execution, error) {
@@ -52,7 +52,7 @@ func (q Query) sql() (query string, args []any) {
 		index, order = "INDEXED BY executions_of_run", "revision"
 	}
 	var b strings.Builder
-	b.WriteString(selectExecutions + index + joinPulses + "WHERE 1")
+	b.WriteString(selectExecutions + index + joinHeartbeats + "WHERE 1")
 	for _, c := range []struct {
 		wanted    bool
 		condition string
@@ -77,7 +77,7 @@ func (q Query) sql() (query string, args []any) {
 // first, with their details. The one is always among them, also when it lost its
 // process and left no state.
 func (r *Reader) Line(ctx context.Context, id int64) ([]Execution, error) {
-	line, err := r.executions(ctx, true, selectExecutions+joinPulses+`WHERE e.id IN (WITH RECURSIVE up(id, parent) AS (
+	line, err := r.executions(ctx, true, selectExecutions+joinHeartbeats+`WHERE e.id IN (WITH RECURSIVE up(id, parent) AS (
 			SELECT id, parent FROM executions WHERE id = ?
 			UNION ALL SELECT p.id, p.parent FROM up JOIN executions p ON p.id = up.parent AND p.id < up.id
 		) SELECT id FROM up) ORDER BY e.id`, id)
@@ -105,15 +105,15 @@ func (r *Reader) executions(ctx context.Context, detailed bool, query string, ar
 	}, query, append([]any{detailed, detailed}, args...)...)
 }
 
-// lastPulse is what its server said last of an execution.
-type lastPulse struct {
+// lastHeartbeat is what its server said last of an execution.
+type lastHeartbeat struct {
 	at     time.Time
 	memory uint64
 	tail   string
 }
 
 // scan reads a row of selectExecutions.
-func (r *Reader) scan(rows *sql.Rows) (e Execution, last lastPulse, err error) {
+func (r *Reader) scan(rows *sql.Rows) (e Execution, last lastHeartbeat, err error) {
 	var arguments, detail string
 	var isTrial bool
 	var t Trial
@@ -136,9 +136,9 @@ func (r *Reader) scan(rows *sql.Rows) (e Execution, last lastPulse, err error) {
 	return e, last, err
 }
 
-// lost is how an execution stands whose server was killed while it ran. Its last pulse
+// lost is how an execution stands whose server was killed while it ran. Its last heartbeat
 // tells how long it had run, and what it had printed, both streams in one.
-func (e *Execution) lost(last lastPulse, detailed bool) {
+func (e *Execution) lost(last lastHeartbeat, detailed bool) {
 	if e.Status == sessions.StatusRunning {
 		e.Status = StatusLost
 		if e.Trial != nil {

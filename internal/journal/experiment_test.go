@@ -53,9 +53,8 @@ func TestStages(t *testing.T) {
 		{c.try(0.6, true, fine), "4 debug parent=3 depth=2 best=4"},
 		{c.try(0.6, true, fine), "5 improve parent=4 depth=0 best=4"},
 	} {
-		if got := word(step.report); got != step.want {
-			t.Errorf("got  %s\nwant %s", got, step.want)
-		}
+		got := word(step.report)
+		expect(t, got == step.want, "got  %s\nwant %s", got, step.want)
 	}
 	c.run("import more", fine)
 	d := c.branch("d")
@@ -64,12 +63,9 @@ func TestStages(t *testing.T) {
 	}
 	r := open(t, j.Path())
 	trials, err := r.Executions(t.Context(), Query{Experiment: j.RunID()})
-	if err != nil || len(trials) != 6 {
-		t.Fatalf("%d trials, %v", len(trials), err)
-	}
-	if best := Best(trials); best.Trial.Number != 6 {
-		t.Errorf("readers find another best trial: %+v", best.Trial)
-	}
+	insist(t, err == nil && len(trials) == 6, "%d trials, %v", len(trials), err)
+	best := Best(trials)
+	expect(t, best.Trial.Number == 6, "readers find another best trial: %+v", best.Trial)
 	line, err := r.Line(t.Context(), trials[5].ID)
 	var codes []string
 	for _, e := range line {
@@ -121,9 +117,7 @@ func TestExperimentsOfClients(t *testing.T) {
 	}
 	r := open(t, j.Path())
 	names, err := r.Experiments(t.Context(), j.RunID())
-	if err != nil || len(names) != 4 || names[0] != j.RunID() || names[3] != j.RunID()+"-4" {
-		t.Fatalf("%v, %v", names, err)
-	}
+	insist(t, err == nil && len(names) == 4 && names[0] == j.RunID() && names[3] == j.RunID()+"-4", "%v, %v", names, err)
 	for i, want := range []int{2, 1, 2, 1} {
 		if trials, err := r.Executions(t.Context(), Query{Experiment: names[i]}); err != nil || len(trials) != want {
 			t.Errorf("%s has %d trials, want %d; %v", names[i], len(trials), want, err)
@@ -148,9 +142,7 @@ func TestAnotherMetricIsAnotherExperiment(t *testing.T) {
 		e, value := a.done(e, fine), 0.5
 		e.Metric = &sessions.Metric{Value: &value}
 		report, err := j.Record(t.Context(), e)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return word(report)
 	}
 	first, rmse := fresh(), fresh()
@@ -170,14 +162,11 @@ func TestAnotherMetricIsAnotherExperiment(t *testing.T) {
 		{first, "rmse", true, "metric_var_name is rmse, but trial 1 "},
 		{rmse, "rmse", false, "4 improve parent=1 depth=0 best=1"},
 	} {
-		if got := try(step.a, step.name, step.maximize); !strings.HasPrefix(got, step.want) {
-			t.Errorf("%s: got %s, want %s", step.name, got, step.want)
-		}
+		got := try(step.a, step.name, step.maximize)
+		expect(t, strings.HasPrefix(got, step.want), "%s: got %s, want %s", step.name, got, step.want)
 	}
 	names, err := open(t, j.Path()).Experiments(t.Context(), j.RunID())
-	if err != nil || len(names) != 2 {
-		t.Errorf("%v, %v", names, err)
-	}
+	expect(t, err == nil && len(names) == 2, "%v, %v", names, err)
 }
 
 // TestGone: the best trial is said to be gone once its interpreter is in another state.
@@ -185,24 +174,14 @@ func TestGone(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a, b := newAgent(t, j, "a", "c"), newAgent(t, j, "b", "c")
 	gone := func(metric float64, of *agent) bool { return of.try(metric, true, fine).Best.Gone }
-	if gone(0.9, a) || gone(0.5, b) {
-		t.Error("it is there")
-	}
+	expect(t, !gone(0.9, a) && !gone(0.5, b), "it is there")
 	best := a.present
-	if !gone(0.4, a) || !gone(0.4, b) {
-		t.Error("its interpreter has gone on")
-	}
+	expect(t, gone(0.4, a) && gone(0.4, b), "its interpreter has gone on")
 	a.present = best
 	a.stand()
-	if gone(0.4, b) {
-		t.Error("it is there again, after an undo")
-	}
-	if err := j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Client: "c", Ended: time.Now(), Present: best}); err != nil {
-		t.Fatal(err)
-	}
-	if !gone(0.4, b) {
-		t.Error("its interpreter has ended")
-	}
+	expect(t, !gone(0.4, b), "it is there again, after an undo")
+	must(t, j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Client: "c", Ended: time.Now(), Present: best}))
+	expect(t, gone(0.4, b), "its interpreter has ended")
 }
 
 func TestMixedDirectionsAreRefused(t *testing.T) {
@@ -218,21 +197,16 @@ func TestMixedDirectionsAreRefused(t *testing.T) {
 	b.stand() // it has not run
 	a.try(0.5, true, fine)
 	err := refusal(b.next("score", less("score")))
-	if sessions.CodeOf(err) != sessions.CodeInvalid {
-		t.Fatalf("got %v", err)
-	}
+	insist(t, sessions.CodeOf(err) == sessions.CodeInvalid, "got %v", err)
 	for _, part := range []string{"maximize is false for score", "trial 2", "maximize true for score", "Nothing ran"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q is not in %v", part, err)
-		}
+		expect(t, strings.Contains(err.Error(), part), "%q is not in %v", part, err)
 	}
 	if err := refusal(b.next("no metric", less(""))); err != nil {
 		t.Errorf("without a metric there is no direction: %v", err)
 	}
 	b.stand()
-	if got, want := word(b.try(0.6, true, fine)), "3 draft parent=0 depth=0 best=3"; got != want {
-		t.Errorf("a refused trial, or one that did not run, took a number: %s, want %s", got, want)
-	}
+	got, want := word(b.try(0.6, true, fine)), "3 draft parent=0 depth=0 best=3"
+	expect(t, got == want, "a refused trial, or one that did not run, took a number: %s, want %s", got, want)
 }
 
 // A trial whose beginning could not be stored is recorded all the same, and not compared.
@@ -244,9 +218,7 @@ func TestUncheckedDirection(t *testing.T) {
 	e := b.done(b.next("x", &sessions.Trial{MetricVarName: "score"}), fine)
 	e.Metric = &sessions.Metric{Value: &value}
 	report, err := j.Record(t.Context(), e)
-	if err != nil || !report.Buggy || report.Metric != nil || report.Best.Number != 1 {
-		t.Errorf("%+v, %v", report, err)
-	}
+	expect(t, err == nil && report.Buggy && report.Metric == nil && report.Best.Number == 1, "%+v, %v", report, err)
 }
 
 // Of trials that begin at once, one direction wins.
@@ -264,21 +236,16 @@ func TestParallelDirections(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if less, more := begun[0].Load(), begun[1].Load(); min(less, more) != 0 || max(less, more) != 10 {
-		t.Errorf("%d want less, %d more", less, more)
-	}
+	less, more := begun[0].Load(), begun[1].Load()
+	expect(t, min(less, more) == 0 && max(less, more) == 10, "%d want less, %d more", less, more)
 }
 
 // What began and is not heard of any more does not run for ever.
 func TestForgottenExecutions(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a := newAgent(t, j, "a", "c")
-	if err := j.Begin(t.Context(), a.next("slow", nil)); err != nil {
-		t.Fatal(err)
-	}
-	if err := j.Begin(t.Context(), a.next("a trial", &sessions.Trial{Plan: "p"})); err != nil {
-		t.Fatal(err)
-	}
+	a.begin("slow", nil)
+	a.begin("a trial", &sessions.Trial{Plan: "p"})
 	a.run("next", fine)
 	r := open(t, j.Path())
 	all, err := r.Executions(t.Context(), Query{})
@@ -286,9 +253,8 @@ func TestForgottenExecutions(t *testing.T) {
 	for _, e := range all {
 		got = append(got, e.Code+" "+string(e.Status))
 	}
-	if want := []string{"slow lost", "next ok"}; err != nil || !slices.Equal(got, want) {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
+	want := []string{"slow lost", "next ok"}
+	expect(t, err == nil && slices.Equal(got, want), "got %q, %v; want %q", got, err, want)
 }
 
 // What an experiment is about, and what a trial was led by, are kept; secrets are not.
@@ -297,16 +263,10 @@ func TestTaskAndAnalysisAreKept(t *testing.T) {
 	j := begin(t, newPath(t), Options{Run: run})
 	a := newAgent(t, j, "a", "c")
 	a.secrets = []string{"sk-12345"}
-	if err := j.Begin(t.Context(), a.next("x", &sessions.Trial{Plan: "p", Analysis: "sk-12345 was slow"})); err != nil {
-		t.Fatal(err)
-	}
+	a.begin("x", &sessions.Trial{Plan: "p", Analysis: "sk-12345 was slow"})
 	r := open(t, j.Path())
 	got, err := r.Run(t.Context(), "")
-	if err != nil || got.Task != run.Task || got.Name != run.Name || got.Search != run.Search {
-		t.Errorf("%+v, %v", got, err)
-	}
+	expect(t, err == nil && got.Task == run.Task && got.Name == run.Name && got.Search == run.Search, "%+v, %v", got, err)
 	trials, err := r.Executions(t.Context(), Query{Trials: true})
-	if err != nil || len(trials) != 1 || trials[0].Trial.Analysis != "[session variable] was slow" {
-		t.Errorf("%+v, %v", trials, err)
-	}
+	expect(t, err == nil && len(trials) == 1 && trials[0].Trial.Analysis == "[session variable] was slow", "%+v, %v", trials, err)
 }

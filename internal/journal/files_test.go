@@ -14,9 +14,7 @@ import (
 func spoolOf(t *testing.T, a *agent, text string) sessions.Entry {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "stdout")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	e := a.next("print(secret)", nil)
 	e.Printed[sessions.Stdout] = sessions.Printed{Text: []byte{}, Path: file, Size: int64(len(text))}
 	return a.done(e, sessions.Result{Stdout: text[:10] + output.Marker(int64(len(text)-20)) + text[len(text)-10:], StdoutTruncated: int64(len(text) - 20)})
@@ -25,9 +23,7 @@ func spoolOf(t *testing.T, a *agent, text string) sessions.Entry {
 func only(t *testing.T, file string) *Detail {
 	t.Helper()
 	all, err := open(t, file).Executions(t.Context(), Query{Detail: true})
-	if err != nil || len(all) != 1 || all[0].Detail == nil {
-		t.Fatalf("%+v, %v", all, err)
-	}
+	insist(t, err == nil && len(all) == 1 && all[0].Detail != nil, "%+v, %v", all, err)
 	return all[0].Detail
 }
 
@@ -48,12 +44,10 @@ func TestLongOutputIsKept(t *testing.T) {
 		end(t, j)
 		d := only(t, file)
 		got, err := os.ReadFile(d.Stdout.Path)
-		if want := strings.ReplaceAll(text, secret, masked); err != nil || string(got) != want {
-			t.Errorf("%s: %d bytes of %d, %v", what, len(got), len(want), err)
-		}
-		if parts, _ := filepath.Glob(filepath.Join(filesOf(file), "*", "*.part")); len(parts) > 0 {
-			t.Errorf("%s: left %v", what, parts)
-		}
+		want := strings.ReplaceAll(text, secret, masked)
+		expect(t, err == nil && string(got) == want, "%s: %d bytes of %d, %v", what, len(got), len(want), err)
+		parts, _ := filepath.Glob(filepath.Join(filesOf(file), "*", "*.part"))
+		expect(t, len(parts) == 0, "%s: left %v", what, parts)
 	}
 }
 
@@ -65,15 +59,10 @@ func TestOutputThatWasToBeKept(t *testing.T) {
 	name := filepath.Join(j.RunID(), "a-1-stdout.txt")
 	_, err := j.conn.ExecContext(t.Context(), "UPDATE executions SET detail = json_set(detail, '$.Stdout', json(?))",
 		`{"Text": "li…ne", "Path": "`+filepath.ToSlash(name)+`", "Size": 100, "Lost": 0, "Pending": true}`)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if o := only(t, file).Stdout; o.Pending || o.Path != "" || o.Lost == 0 {
-		t.Errorf("without its file: %+v", o)
-	}
-	if err := os.WriteFile(filepath.Join(filesOf(file), name), []byte("line"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	o := only(t, file).Stdout
+	expect(t, !o.Pending && o.Path == "" && o.Lost != 0, "without its file: %+v", o)
+	must(t, os.WriteFile(filepath.Join(filesOf(file), name), []byte("line"), 0o600))
 	if o := only(t, file).Stdout; o.Pending || o.Path == "" || o.Lost != 0 {
 		t.Errorf("with it: %+v", o)
 	}

@@ -22,8 +22,7 @@ broken line
 		"/mnt/My Drive/x": {"cifs", true}, "/mnt/remote": {"fuse.sshfs", true}, "/mnt/disk/x": {"fuseblk", false},
 		"/home/ada/local/share": {"xfs", false},
 	} {
-		if kind := filesystemOf(directory, mounts); kind != want.kind || networkFilesystems.MatchString(kind) != want.remote {
-			t.Errorf("%s is on %q, want %+v", directory, kind, want)
-		}
+		kind := filesystemOf(directory, mounts)
+		expect(t, kind == want.kind && networkFilesystems.MatchString(kind) == want.remote, "%s is on %q, want %+v", directory, kind, want)
 	}
 }

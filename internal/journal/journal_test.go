@@ -17,9 +17,7 @@ import (
 func begin(t testing.TB, path string, options Options) *Journal {
 	t.Helper()
 	j, err := Open(path, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { end(t, j) })
 	return j
 }
@@ -29,9 +27,8 @@ func end(t testing.TB, j *Journal) {
 	if j.closed {
 		return
 	}
-	if err := j.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	err := j.Close(context.Background())
+	expect(t, err == nil, "%v", err)
 }
 
 // agent does in one interpreter what a session would tell a journal.
@@ -54,21 +51,15 @@ func newAgent(t testing.TB, j *Journal, id string, client sessions.Client) *agen
 
 func (a *agent) stand() {
 	a.t.Helper()
-	err := a.j.SaveSession(a.t.Context(), sessions.SessionState{InterpreterID: a.id, Client: a.client, Created: time.Now(), Present: a.present})
-	if err != nil {
-		a.t.Error(err)
-	}
+	must(a.t, a.j.SaveSession(a.t.Context(), sessions.SessionState{InterpreterID: a.id, Client: a.client, Created: time.Now(), Present: a.present}))
 }
 
 func (a *agent) branch(id string) *agent {
 	a.t.Helper()
 	b := &agent{t: a.t, j: a.j, id: id, client: a.client, number: a.number, present: a.present}
-	err := a.j.SaveSession(a.t.Context(), sessions.SessionState{
+	must(a.t, a.j.SaveSession(a.t.Context(), sessions.SessionState{
 		InterpreterID: id, Client: a.client, Created: time.Now(), Parent: a.id, Origin: a.present, Present: a.present,
-	})
-	if err != nil {
-		a.t.Error(err)
-	}
+	}))
 	return b
 }
 
@@ -82,6 +73,14 @@ func (a *agent) next(code string, trial *sessions.Trial) sessions.Entry {
 	if a.follows != (sessions.StateRef{}) {
 		e.Follows, a.follows = a.follows, sessions.StateRef{}
 	}
+	return e
+}
+
+// begin begins an execution.
+func (a *agent) begin(code string, trial *sessions.Trial) sessions.Entry {
+	a.t.Helper()
+	e := a.next(code, trial)
+	must(a.t, a.j.Begin(a.t.Context(), e))
 	return e
 }
 
@@ -109,9 +108,8 @@ func (a *agent) done(e sessions.Entry, r sessions.Result) sessions.Entry {
 // run is an execution that is no trial.
 func (a *agent) run(code string, r sessions.Result) {
 	a.t.Helper()
-	if _, err := a.j.Record(a.t.Context(), a.done(a.next(code, nil), r)); err != nil {
-		a.t.Errorf("%s: %v", code, err)
-	}
+	_, err := a.j.Record(a.t.Context(), a.done(a.next(code, nil), r))
+	expect(a.t, err == nil, "%s: %v", code, err)
 }
 
 // try is a trial that ends with a metric, NaN-free, or with a result that failed.
@@ -126,9 +124,7 @@ func (a *agent) try(metric float64, maximize bool, r sessions.Result) *sessions.
 	e = a.done(e, r)
 	e.Metric = &sessions.Metric{Value: &metric}
 	report, err := a.j.Record(a.t.Context(), e)
-	if err != nil {
-		a.t.Error(err)
-	}
+	expect(a.t, err == nil, "%v", err)
 	return report
 }
 
@@ -140,15 +136,10 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	figure, spool := filepath.Join(scratch, "f.PNG"), filepath.Join(scratch, "stdout")
 	long := strings.Repeat("é line\n", 50_000)
 	for name, text := range map[string]string{figure: "png", spool: long} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	a := newAgent(t, j, "3fa9", "stdio")
-	e := a.next("x = 1\x00", nil)
-	if err := j.Begin(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	e := a.begin("x = 1\x00", nil)
 	r := open(t, file)
 	before, err := r.Executions(t.Context(), Query{Run: j.RunID()})
 	if err != nil || len(before) != 1 || before[0].Status != sessions.StatusRunning || before[0].Detail != nil {
@@ -164,9 +155,7 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	after, err := r.Executions(t.Context(), Query{Since: before[0].Revision, Run: j.RunID(), Detail: true})
-	if err != nil || len(after) != 1 {
-		t.Fatalf("afterwards: %v, %v", after, err)
-	}
+	insist(t, err == nil && len(after) == 1, "afterwards: %v, %v", after, err)
 	got := after[0]
 	if got.ID != before[0].ID || got.Code != "x = 1\x00" || got.ExecTime != 1500*time.Millisecond || !got.Changed || got.Memory != 1<<20 || got.Trial != nil {
 		t.Errorf("%+v", got)
@@ -178,18 +167,12 @@ func TestWhatIsRecordedIsRead(t *testing.T) {
 	if whole, err := os.ReadFile(d.Stdout.Path); err != nil || string(whole) != long {
 		t.Errorf("the file has %d bytes, %v", len(whole), err)
 	}
-	if len(d.TermOut) != 4 || d.TermOut[3] != "took 1 s" {
-		t.Errorf("term_out has %d pieces", len(d.TermOut))
-	}
+	expect(t, len(d.TermOut) == 4 && d.TermOut[3] == "took 1 s", "term_out has %d pieces", len(d.TermOut))
 	if png, err := os.ReadFile(d.Figures[0].File); err != nil || string(png) != "png" || filepath.Ext(d.Figures[0].File) != ".png" {
 		t.Errorf("figure: %q, %v", d.Figures[0].File, err)
 	}
-	if string(d.Record.Result) != `{"a":1}` || d.Record.Stdout != "" {
-		t.Errorf("record: %+v", d.Record)
-	}
-	if e.Result.Stdout != long {
-		t.Error("the client's answer was changed")
-	}
+	expect(t, string(d.Record.Result) == `{"a":1}` && d.Record.Stdout == "", "record: %+v", d.Record)
+	expect(t, e.Result.Stdout == long, "the client's answer was changed")
 }
 
 func TestOnlyTheOwnerMayRead(t *testing.T) {
@@ -217,22 +200,17 @@ func TestClose(t *testing.T) {
 	if run, err := r.Run(t.Context(), ""); err != nil || !run.Alive || run.Executions != 1 {
 		t.Errorf("alive: %+v, %v", run, err)
 	}
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Close())
 	end(t, j)
 	r = open(t, file)
 	run, err := r.Run(t.Context(), "")
-	if err != nil || run.Alive || run.Ended.IsZero() {
-		t.Errorf("ended: %+v, %v", run, err)
-	}
+	expect(t, err == nil && !run.Alive && !run.Ended.IsZero(), "ended: %+v, %v", run, err)
 	if all, err := r.Interpreters(t.Context(), run.ID); err != nil || len(all) != 1 || all[0].Ended.IsZero() || all[0].Present.Execution != 1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	if err := j.Begin(t.Context(), a.next("2", nil)); err == nil {
 		t.Error("a closed journal took an execution")
 	}
-	if left, _ := os.ReadDir(filesOf(file)); len(left) != 0 {
-		t.Errorf("left: %v", left)
-	}
+	left, _ := os.ReadDir(filesOf(file))
+	expect(t, len(left) == 0, "left: %v", left)
 }

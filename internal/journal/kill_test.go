@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -55,28 +54,24 @@ func writeUntilKilled(file string) int {
 // Whatever was said to be stored is there when its server was killed at any moment,
 // and the file is sound.
 func TestKilled(t *testing.T) {
-	kills := 200
+	kills := 60
 	if testing.Short() {
 		kills = 20
 	}
 	file := newPath(t)
 	acknowledged := map[string]int{}
-	for range kills {
-		run, count := killOnce(t, file)
+	for n := range kills {
+		run, count := killOnce(t, file, time.Duration(n%60)*time.Millisecond)
 		if run != "" {
 			acknowledged[run] = count
 		}
 	}
-	if len(acknowledged) < kills/2 {
-		t.Errorf("only %d of %d servers stored anything", len(acknowledged), kills)
-	}
+	expect(t, len(acknowledged) >= kills/2, "only %d of %d servers stored anything", len(acknowledged), kills)
 	checkSound(t, file)
 	r := open(t, file)
 	for run, count := range acknowledged {
 		all, err := r.Executions(t.Context(), Query{Run: run, Detail: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ended := 0
 		for _, e := range all {
 			switch e.Status {
@@ -90,37 +85,29 @@ func TestKilled(t *testing.T) {
 				t.Errorf("run %s, execution %d is %s", run, e.Place.Execution, e.Status)
 			}
 		}
-		if ended < count || len(all) > count+2 {
-			t.Errorf("run %s: %d acknowledged, %d ended of %d", run, count, ended, len(all))
-		}
-		if best := Best(all); best == nil || best.Trial.Number != ended {
-			t.Errorf("run %s: the best of %d is %+v", run, ended, best)
-		}
+		expect(t, ended >= count && len(all) <= count+2, "run %s: %d acknowledged, %d ended of %d", run, count, ended, len(all))
+		best := Best(all)
+		expect(t, best != nil && best.Trial.Number == ended, "run %s: the best of %d is %+v", run, ended, best)
 	}
 	end(t, begin(t, file, Options{})) // and the next server takes it
 }
 
-// killOnce starts a server, kills it at some moment, and returns its run and what it
+// killOnce starts a server, kills it at a moment after its first answer, and returns its run and what it
 // said last to have stored.
-func killOnce(t *testing.T, file string) (run string, count int) {
+func killOnce(t *testing.T, file string, moment time.Duration) (run string, count int) {
 	t.Helper()
 	server := exec.Command(os.Args[0])
 	server.Env = append(os.Environ(), "JOURNAL_TO_WRITE="+file)
 	var complaints strings.Builder
 	server.Stderr = &complaints
 	out, err := server.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	moment := rand.IntN(60)
+	must(t, err)
+	must(t, server.Start())
 	var timer *time.Timer
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if timer == nil { // from its first answer on: starts take long enough of themselves
-			timer = time.AfterFunc(time.Duration(moment)*time.Millisecond, func() { _ = server.Process.Kill() })
+			timer = time.AfterFunc(moment, func() { _ = server.Process.Kill() })
 		}
 		if _, err := fmt.Sscan(lines.Text(), &run, &count); err != nil {
 			t.Fatalf("%q: %v", lines.Text(), err)
@@ -131,18 +118,14 @@ func killOnce(t *testing.T, file string) (run string, count int) {
 	if timer != nil {
 		timer.Stop()
 	}
-	if complaints.Len() > 0 {
-		t.Errorf("the server said: %s", complaints.String())
-	}
+	expect(t, complaints.Len() == 0, "the server said: %s", complaints.String())
 	return run, count
 }
 
 func checkSound(t *testing.T, file string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	var verdict string
 	if err := db.QueryRowContext(t.Context(), "PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {

@@ -5,7 +5,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // TestMain is also the server that tests kill.
 func TestMain(m *testing.M) {

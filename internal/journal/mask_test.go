@@ -37,14 +37,12 @@ func TestMask(t *testing.T) {
 		{"a line of them", pem, "    MIIEvQIBADANBg/+kqhkiG9w", "    " + masked},
 		{"a short line of them", pem, "short", "short"},
 	} {
-		if got := newMasker([]string{test.secret}).text(test.text); got != test.want {
-			t.Errorf("%s: got %q, want %q", test.what, got, test.want)
-		}
+		got := newMasker([]string{test.secret}).text(test.text)
+		expect(t, got == test.want, "%s: got %q, want %q", test.what, got, test.want)
 	}
-	if got := newMasker([]string{"secret", "secret-longer"}).text("secret-longer"); got != masked {
-		t.Errorf("of two values the longer is masked first: %q", got)
-	}
-	m := newMasker([]string{"inner", "an-inner-one", "one-more", "more*than", "session"})
+	got := newMasker([]string{"secret", "secret-longer"}).text("secret-longer")
+	expect(t, got == masked, "of two values the longer is masked first: %q", got)
+	overlapping := newMasker([]string{"inner", "an-inner-one", "one-more", "more*than", "session"})
 	for text, want := range map[string]string{
 		"an-inner-one":                 masked, // a word in it, that would stand alone
 		"(an-inner-one-more*than) one": "(" + masked + ") one",
@@ -52,13 +50,11 @@ func TestMask(t *testing.T) {
 		"an-inner-onean-inner-one":     masked + masked,
 	} {
 		var out bytes.Buffer
-		if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != want || m.text(text) != want {
-			t.Errorf("%q: got %q and in a file %q, %v", text, m.text(text), out.String(), err)
-		}
+		must(t, overlapping.pass(&out, strings.NewReader(text), false))
+		expect(t, out.String() == want && overlapping.text(text) == want, "%q: got %q and in a file %q", text, overlapping.text(text), &out)
 	}
-	if m := newMasker([]string{"", "abc"}); m != nil || m.text("abc") != "abc" {
-		t.Error("there is nothing to mask")
-	}
+	m := newMasker([]string{"", "abc"})
+	expect(t, m == nil && m.text("abc") == "abc", "there is nothing to mask")
 }
 
 func TestMaskJSON(t *testing.T) {
@@ -70,9 +66,7 @@ func TestMaskJSON(t *testing.T) {
 		{``, ``},
 	} {
 		got, err := m.json(json.RawMessage(test.text), true)
-		if err != nil || string(got) != test.want {
-			t.Errorf("got %s, %v; want %s", got, err, test.want)
-		}
+		expect(t, err == nil && string(got) == test.want, "got %s, %v; want %s", got, err, test.want)
 	}
 }
 
@@ -81,24 +75,26 @@ func TestMaskFiles(t *testing.T) {
 	const secret = "sk-0123456789"
 	m := newMasker([]string{secret})
 	for _, at := range []int{0, pieceSize - 1, pieceSize - 5, pieceSize, 2*pieceSize + 7, 3*pieceSize - len(secret)} {
-		text := bytes.Repeat([]byte("."), 3*pieceSize)
-		copy(text[at:], secret)
-		var out bytes.Buffer
-		want := strings.Replace(string(text), secret, masked, 1)
-		if err := m.pass(&out, bytes.NewReader(text), false); err != nil || out.String() != want {
-			t.Errorf("at %d: %d bytes, %v; want %d", at, out.Len(), err, len(want))
-		}
+		text := strings.Repeat(".", at) + secret + strings.Repeat(".", 3*pieceSize-at-len(secret))
+		got, want := passed(t, m, text, false), strings.Replace(text, secret, masked, 1)
+		expect(t, got == want, "at %d: %d bytes; want %d", at, len(got), len(want))
 	}
 	for _, test := range []struct {
 		text string
 		cut  bool
 		want string
 	}{{"sk-012345678", false, "sk-012345678"}, {"x sk-012345678", true, "x " + masked}, {"x sk-", true, "x sk-"}} {
-		var out bytes.Buffer
-		if err := m.pass(&out, strings.NewReader(test.text), test.cut); err != nil || out.String() != test.want {
-			t.Errorf("%q: %q, %v", test.text, out.String(), err)
-		}
+		got := passed(t, m, test.text, test.cut)
+		expect(t, got == test.want, "%q: %q", test.text, got)
 	}
+}
+
+// passed is what becomes of a file.
+func passed(t *testing.T, m *masker, text string, cut bool) string {
+	t.Helper()
+	var out strings.Builder
+	must(t, m.pass(&out, strings.NewReader(text), cut))
+	return out.String()
 }
 
 // At the edge of a piece the longer of two values is masked, a word, and a short one.
@@ -106,21 +102,18 @@ func TestMaskFilesAtEdges(t *testing.T) {
 	m := newMasker([]string{"token-1234", "token-1234-restofsecret", "swordfish", "a1b2", "two\nlines-1"})
 	for _, secret := range []string{"token-1234-restofsecret", "token-1234", "swordfish", "a1b2", "two\nlines-1"} {
 		for _, around := range []string{" ", "\n"} {
-			for at := pieceSize - 40; at < pieceSize+60; at++ {
+			for at := pieceSize - len(secret) - 10; at < pieceSize+10; at++ {
 				text := strings.Repeat(".", at) + around + secret + around + strings.Repeat(".", 100)
-				want := strings.Replace(text, secret, masked, 1)
-				var out bytes.Buffer
-				if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != want {
-					t.Fatalf("%q at %d: %q, %v", secret, at, out.String()[at-10:], err)
+				if got := passed(t, m, text, false); got != strings.Replace(text, secret, masked, 1) {
+					t.Fatalf("%q at %d: %q", secret, at, got[at-10:])
 				}
 			}
 		}
 	}
-	for at := pieceSize - 40; at < pieceSize+60; at++ { // in the middle of others it is no word
+	for at := pieceSize - 34; at < pieceSize+10; at++ { // in the middle of others it is no word
 		text := strings.Repeat(".", at) + "my_swordfish swordfish_2" + strings.Repeat(".", 100)
-		var out bytes.Buffer
-		if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != text {
-			t.Fatalf("at %d: %q, %v", at, out.String()[at:], err)
+		if got := passed(t, m, text, false); got != text {
+			t.Fatalf("at %d: %q", at, got[at:])
 		}
 	}
 }
@@ -132,13 +125,10 @@ func TestMaskFilesOfOneLine(t *testing.T) {
 	text := io.MultiReader(strings.NewReader("alpha-1\n"), io.LimitReader(dots{}, size))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	if err := m.pass(io.Discard, text, false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.pass(io.Discard, text, false))
 	runtime.ReadMemStats(&after)
-	if took := after.TotalAlloc - before.TotalAlloc; took > 8*size {
-		t.Errorf("%d bytes were allocated for %d", took, size)
-	}
+	took := after.TotalAlloc - before.TotalAlloc
+	expect(t, took <= 8*size, "%d bytes were allocated for %d", took, size)
 }
 
 type dots struct{}
@@ -160,14 +150,11 @@ func TestMaskWords(t *testing.T) {
 		"xhunter2x":                 "x" + masked, // no word
 		"json":                      masked,
 	} {
-		if got := m.text(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		got := m.text(text)
+		expect(t, got == want, "%q: got %q, want %q", text, got, want)
 	}
-	var out bytes.Buffer
-	text := strings.Repeat("json_x\n", pieceSize/3)
-	if err := m.pass(&out, strings.NewReader(text), false); err != nil || out.String() != text {
-		t.Errorf("a file of words: %v", err)
+	if text := strings.Repeat("json_x\n", pieceSize/3); passed(t, m, text, false) != text {
+		t.Error("a file of words is changed")
 	}
 }
 
@@ -182,9 +169,8 @@ func TestMaskAtCuts(t *testing.T) {
 		"SEKR… SEKRET no cut":                                                    masked + "… SEKRET no cut",
 		secret[:9] + "\n[7 characters left out]\n" + secret[20:] + secret + " …": masked + "\n[7 characters left out]\n" + masked + masked + " …",
 	} {
-		if got := m.text(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
+		got := m.text(text)
+		expect(t, got == want, "%q: got %q, want %q", text, got, want)
 	}
 }
 
@@ -199,9 +185,8 @@ func TestMaskPieces(t *testing.T) {
 		{[]string{secret[:9], "plain"}, []string{secret[:9], "plain"}},
 		{nil, []string{}},
 	} {
-		if got := m.pieces(test.pieces); !slices.Equal(got, test.want) {
-			t.Errorf("%q: got %q, want %q", test.pieces, got, test.want)
-		}
+		got := m.pieces(test.pieces)
+		expect(t, slices.Equal(got, test.want), "%q: got %q, want %q", test.pieces, got, test.want)
 	}
 }
 
@@ -224,17 +209,11 @@ func TestTrialsHaveNoSecrets(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a := newAgent(t, j, "a", "c")
 	a.secrets = []string{secret}
-	if err := j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}); err != nil {
-		t.Fatal(err)
-	}
-	e := a.next("raise", &sessions.Trial{MetricVarName: secret})
-	if err := j.Begin(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.SaveSession(t.Context(), sessions.SessionState{InterpreterID: "a", Workdir: "/wd-" + secret, Secrets: a.secrets}))
+	e := a.begin("raise", &sessions.Trial{MetricVarName: secret})
 	traceback := "ValueError: " + strings.Repeat("z", 270) + secret
-	if _, err := j.Record(t.Context(), a.done(e, sessions.Result{Status: sessions.StatusError, ExcType: "ValueError", Traceback: traceback})); err != nil {
-		t.Fatal(err)
-	}
+	_, err := j.Record(t.Context(), a.done(e, sessions.Result{Status: sessions.StatusError, ExcType: "ValueError", Traceback: traceback}))
+	must(t, err)
 	end(t, j)
 	if text, err := os.ReadFile(j.Path()); err != nil || bytes.Contains(text, []byte("SEKRET")) {
 		t.Errorf("a part of it is there, %v", err)
@@ -250,22 +229,15 @@ func TestSecretsAreNowhere(t *testing.T) {
 	scratch := t.TempDir()
 	write := func(name, text string) string {
 		file := filepath.Join(scratch, name)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(text), 0o600))
 		return file
 	}
 	long := strings.Repeat("line\n", 50_000) + secret
 	quoted, err := json.Marshal(secret)
-	if err != nil {
-		t.Fatal(err)
-	}
-	name := "x"
-	e := a.next("x = "+string(quoted)+secret, &sessions.Trial{Plan: secret, MetricVarName: name})
+	must(t, err)
+	e := a.next("x = "+string(quoted)+secret, &sessions.Trial{Plan: secret, MetricVarName: "x"})
 	e.Arguments = json.RawMessage(`{"k": ` + string(quoted) + `}`)
-	if err := j.Begin(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.Begin(t.Context(), e))
 	e.Printed[0] = sessions.Printed{Text: []byte{}, Path: write("stdout", long), Size: int64(len(long))}
 	e = a.done(e, sessions.Result{
 		Status: sessions.StatusError, ExcType: "E", Stdout: long, Stderr: secret, TermOut: []string{long, secret}, Result: quoted,
@@ -278,12 +250,8 @@ func TestSecretsAreNowhere(t *testing.T) {
 	if _, err := j.Record(t.Context(), e); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}); err != nil {
-		t.Fatal(err)
-	}
-	if e.Result.Notes[0] != secret {
-		t.Error("the client's answer was changed")
-	}
+	must(t, j.SaveHeartbeats(t.Context(), []sessions.Heartbeat{{InterpreterID: "a", Code: secret, Tail: secret, Secrets: a.secrets}}))
+	expect(t, e.Result.Notes[0] == secret, "the client's answer was changed")
 	files := 0
 	err = filepath.WalkDir(filepath.Dir(j.Path()), func(name string, entry os.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -292,19 +260,13 @@ func TestSecretsAreNowhere(t *testing.T) {
 		files++
 		text, err := os.ReadFile(name)
 		for _, form := range []string{"s3cr3t", "the <user>", `the \u003cuser`} {
-			if bytes.Contains(text, []byte(form)) {
-				t.Errorf("%s holds %q", name, form)
-			}
+			expect(t, !bytes.Contains(text, []byte(form)), "%s holds %q", name, form)
 		}
 		return err
 	})
-	if err != nil || files < 6 {
-		t.Errorf("%d files, %v", files, err)
-	}
+	expect(t, err == nil && files >= 6, "%d files, %v", files, err)
 	all, err := open(t, j.Path()).Executions(t.Context(), Query{Detail: true})
-	if err != nil || len(all) != 1 || len(all[0].Detail.Artifacts) != 1 {
-		t.Fatalf("%+v, %v", all, err)
-	}
+	insist(t, err == nil && len(all) == 1 && len(all[0].Detail.Artifacts) == 1, "%+v, %v", all, err)
 	if text, err := os.ReadFile(all[0].Detail.Artifacts[0].File); err != nil || string(text) != "cell "+masked {
 		t.Errorf("artifact: %q, %v", text, err)
 	}
@@ -324,9 +286,7 @@ func FuzzMask(f *testing.F) {
 			return
 		}
 		inJSON, err := json.Marshal(secret)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		inner := string(inJSON[1 : len(inJSON)-1])
 		for _, way := range []string{secret, inner, asciiJSON(secret), repr(secret, '\'', unicode.IsPrint), repr(secret, '"', isPlainASCII)} {
 			if clean := m.text(before + way + after); slices.ContainsFunc(m.whole, func(form string) bool {
@@ -336,22 +296,16 @@ func FuzzMask(f *testing.F) {
 			}
 		}
 		document, err := json.Marshal(map[string]any{"k" + before: []any{before + secret + after, repr(secret, '\'', unicode.IsPrint)}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		clean, err := m.json(document, true)
-		if err != nil {
-			t.Fatalf("%s: %v", document, err)
-		}
+		insist(t, err == nil, "%s: %v", document, err)
 		var value map[string][]string
 		if err := json.Unmarshal(clean, &value); err != nil {
 			t.Fatalf("%s: %v", clean, err)
 		}
 		for _, texts := range value {
 			for _, text := range texts {
-				if !isWord(secret) && strings.Contains(text, secret) {
-					t.Errorf("%q is left in %q", secret, text)
-				}
+				expect(t, isWord(secret) || !strings.Contains(text, secret), "%q is left in %q", secret, text)
 			}
 		}
 	})
@@ -369,26 +323,18 @@ for s in json.load(sys.stdin):
     print(json.dumps(forms))`
 	secrets := []string{"sk-1234", "it's", `say "it's"`, "back\\slash", "tab\tnew\nline\r", "bell\x07\x00\x7f\u0085", "ключ🔑", "a\u2028b\u00a0c", "zero\u200bwidth", "<&>/"}
 	in, err := json.Marshal(secrets)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(python, "-c", script)
 	cmd.Stdin = bytes.NewReader(in)
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	decoder := json.NewDecoder(bytes.NewReader(out))
 	for _, secret := range secrets {
 		m := newMasker([]string{secret})
 		var forms []string
-		if err := decoder.Decode(&forms); err != nil {
-			t.Fatal(err)
-		}
+		must(t, decoder.Decode(&forms))
 		for _, form := range forms {
-			if !strings.Contains(m.text(form), masked) {
-				t.Errorf("%q is not masked in %s", secret, form)
-			}
+			expect(t, strings.Contains(m.text(form), masked), "%q is not masked in %s", secret, form)
 		}
 	}
 }

@@ -137,8 +137,8 @@ type Trial struct {
 	Why        string // why it is buggy
 }
 
-// Pulse is what an interpreter does now, as its server last said.
-type Pulse struct {
+// Heartbeat is what an interpreter does now, as its server last said.
+type Heartbeat struct {
 	Run           string
 	At            time.Time
 	InterpreterID string

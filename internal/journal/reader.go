@@ -207,13 +207,13 @@ func (r *Reader) Experiments(ctx context.Context, run string) ([]string, error) 
 	}, "SELECT name FROM experiments WHERE run = ? AND trials > 0 ORDER BY number", run)
 }
 
-// Pulses returns what the interpreters of a run do now, oldest first; none when
+// Heartbeats returns what the interpreters of a run do now, oldest first; none when
 // its server has ended.
-func (r *Reader) Pulses(ctx context.Context, run string) ([]Pulse, error) {
+func (r *Reader) Heartbeats(ctx context.Context, run string) ([]Heartbeat, error) {
 	if !r.alive(run) {
 		return nil, nil
 	}
-	return collect(ctx, r.db, func(rows *sql.Rows) (p Pulse, err error) {
+	return collect(ctx, r.db, func(rows *sql.Rows) (p Heartbeat, err error) {
 		err = rows.Scan(&p.Run, (*stamp)(&p.At), &p.InterpreterID, &p.Client, &p.Memory, &p.Waiting, &p.Execution, &p.Code,
 			(*stamp)(&p.Started), &p.Limit, &p.Tail)
 		if _, lines, cut := strings.Cut(p.Tail, "\n"); cut && lines != "" && utf8.RuneCountInString(p.Tail) == watchedTail {

@@ -19,22 +19,15 @@ func byHand(t *testing.T, statements ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a journal?#%.db")
 	db, err := sql.Open("sqlite", source(path, "_pragma=journal_mode(WAL)"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer conn.Close()
-	if err := migrate(t.Context(), conn, path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, migrate(t.Context(), conn, path))
 	for _, s := range statements {
-		if _, err := conn.ExecContext(t.Context(), s); err != nil {
-			t.Fatalf("%s: %v", s, err)
-		}
+		_, err := conn.ExecContext(t.Context(), s)
+		insist(t, err == nil, "%s: %v", s, err)
 	}
 	return path
 }
@@ -42,14 +35,8 @@ func byHand(t *testing.T, statements ...string) string {
 func open(t *testing.T, path string) *Reader {
 	t.Helper()
 	r, err := OpenReader(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	t.Cleanup(func() { must(t, r.Close()) })
 	return r
 }
 
@@ -126,40 +113,30 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// What ran when its server was killed is lost, and nobody has a pulse then. Its last one
+// What ran when its server was killed is lost, and nobody has a heartbeat then. Its last one
 // tells what it had printed, and for how long it had run.
 func TestRunningWithoutServerIsLost(t *testing.T) {
 	path := small(t)
 	look := func() (sessions.Status, int) {
 		r := open(t, path)
 		running, err := r.Executions(t.Context(), Query{Interpreter: "3fa9bb"})
-		if err != nil || len(running) != 1 {
-			t.Fatalf("%v, %v", running, err)
-		}
-		pulses, err := r.Pulses(t.Context(), "AAAAAAAAB2")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return running[0].Status, len(pulses)
+		insist(t, err == nil && len(running) == 1, "%v, %v", running, err)
+		heartbeats, err := r.Heartbeats(t.Context(), "AAAAAAAAB2")
+		must(t, err)
+		return running[0].Status, len(heartbeats)
 	}
 	lock, _, err := hold(path, "AAAAAAAAB2")
-	if err != nil {
-		t.Fatal(err)
+	must(t, err)
+	if status, heartbeats := look(); status != sessions.StatusRunning || heartbeats != 1 {
+		t.Errorf("alive: %s, %d heartbeats", status, heartbeats)
 	}
-	if status, pulses := look(); status != sessions.StatusRunning || pulses != 1 {
-		t.Errorf("alive: %s, %d pulses", status, pulses)
-	}
-	if err := lock.Unlock(); err != nil {
-		t.Fatal(err)
-	}
-	if status, pulses := look(); status != StatusLost || pulses != 0 {
-		t.Errorf("dead: %s, %d pulses", status, pulses)
+	must(t, lock.Unlock())
+	if status, heartbeats := look(); status != StatusLost || heartbeats != 0 {
+		t.Errorf("dead: %s, %d heartbeats", status, heartbeats)
 	}
 	for _, detailed := range []bool{true, false} {
 		all, err := open(t, path).Executions(t.Context(), Query{Interpreter: "3fa9bb", Detail: detailed})
-		if err != nil || all[0].ExecTime != 2000 || all[0].Memory != 7 || (all[0].Detail != nil) != detailed {
-			t.Fatalf("%+v, %v", all, err)
-		}
+		insist(t, err == nil && all[0].ExecTime == 2000 && all[0].Memory == 7 && (all[0].Detail != nil) == detailed, "%+v, %v", all, err)
 		if detailed && (!slices.Equal(all[0].Detail.TermOut, []string{"tail"}) || all[0].Detail.Stdout.Text != "tail") {
 			t.Errorf("%+v", all[0].Detail)
 		}
@@ -171,9 +148,7 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 	r := open(t, path)
 	elsewhere := filepath.Join(t.TempDir(), "none.db")
 	text := filepath.Join(t.TempDir(), "text.db")
-	if err := os.WriteFile(text, []byte(strings.Repeat("no database ", 100)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte(strings.Repeat("no database ", 100)), 0o600))
 	foreign := filepath.Join(t.TempDir(), "foreign.db")
 	fill(t, foreign, "CREATE TABLE t (x)")
 	newer := byHand(t, "PRAGMA user_version = 99")
@@ -194,9 +169,8 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 		{"no interpreter", func() error { _, err := r.Interpreter(ctx, "4"); return err }, "no interpreter"},
 		{"no execution", func() error { _, err := r.Line(ctx, 77); return err }, "no execution 77"},
 	} {
-		if err := test.err(); err == nil || strings.Count(err.Error(), test.want) != 1 {
-			t.Errorf("%s: %v, want %q once", test.what, err, test.want)
-		}
+		err := test.err()
+		expect(t, err != nil && strings.Count(err.Error(), test.want) == 1, "%s: %v, want %q once", test.what, err, test.want)
 	}
 	if _, err := os.Stat(elsewhere); err == nil {
 		t.Error("reading made the file")
@@ -207,9 +181,7 @@ func TestReaderSaysWhatIsWrong(t *testing.T) {
 func fill(t *testing.T, path, statement string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer db.Close()
 	if _, err := db.ExecContext(context.Background(), statement); err != nil {
 		t.Fatal(err)
@@ -222,24 +194,18 @@ func TestReaderOnAReadOnlyDirectory(t *testing.T) {
 	}
 	path := small(t)
 	directory := filepath.Dir(path)
-	if err := os.Chmod(directory, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(directory, 0o500))
 	t.Cleanup(func() { _ = os.Chmod(directory, 0o700) })
-	if runs, err := open(t, path).Runs(t.Context(), 9); err != nil || len(runs) != 2 {
-		t.Errorf("%v, %v", runs, err)
-	}
+	runs, err := open(t, path).Runs(t.Context(), 9)
+	expect(t, err == nil && len(runs) == 2, "%v, %v", runs, err)
 }
 
 // TestReaderOfAnEmptyFile takes it for none: a server is about to fill it.
 func TestReaderOfAnEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := OpenReader(path); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("%v", err)
-	}
+	must(t, os.WriteFile(path, nil, 0o600))
+	_, err := OpenReader(path)
+	expect(t, errors.Is(err, fs.ErrNotExist), "%v", err)
 }
 
 // TestAliveAfterAMove holds that a lock which is away for a while does not make a
@@ -247,21 +213,15 @@ func TestReaderOfAnEmptyFile(t *testing.T) {
 func TestAliveAfterAMove(t *testing.T) {
 	path := small(t)
 	lock, _, err := hold(path, "AAAAAAAAB2")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer lock.Close()
 	r := open(t, path)
 	files := filesOf(path)
-	if err := os.Rename(files, files+".away"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(files, files+".away"))
 	if run, err := r.Run(t.Context(), "AAAAAAAAB2"); err != nil || run.Alive {
 		t.Fatalf("without its lock: %+v, %v", run, err)
 	}
-	if err := os.Rename(files+".away", files); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(files+".away", files))
 	if run, err := r.Run(t.Context(), "AAAAAAAAB2"); err != nil || !run.Alive {
 		t.Errorf("with its lock again: %+v, %v", run, err)
 	}
@@ -282,15 +242,13 @@ func TestInterpretersByName(t *testing.T) {
 		"py2": "py2-" + key("d"), "py1-a": "py1-" + key("a"), "own-e": "own-" + key("e"),
 		"again": "again-" + key("0"),
 	} {
-		if i, err := r.Interpreter(t.Context(), id); err != nil || i.ID != want {
-			t.Errorf("%s: %+v, %v", id, i, err)
-		}
+		i, err := r.Interpreter(t.Context(), id)
+		expect(t, err == nil && i.ID == want, "%s: %+v, %v", id, i, err)
 	}
 	for id, want := range map[string]string{
 		"own": "own-" + key("f") + ", own-" + key("e"), "py3": "py3", "NEWRUN/py2": "NEWRUN/py2", "NOSUCH/py1": "NOSUCH/py1",
 	} {
-		if _, err := r.Interpreter(t.Context(), id); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", id, err)
-		}
+		_, err := r.Interpreter(t.Context(), id)
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", id, err)
 	}
 }

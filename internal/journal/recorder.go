@@ -98,19 +98,19 @@ func (t *tx) rootOf(id, parent string) string {
 	return id
 }
 
-// Pulse stores what the interpreters do now, in place of what was stored before. Who
+// SaveHeartbeats stores what the interpreters do now, in place of what was stored before. Who
 // watches sees it; it is called within a second of what is new, every ten seconds while
 // something runs, and once when nothing runs any more.
-func (j *Journal) Pulse(_ context.Context, pulses []sessions.Heartbeat) error {
-	pulses = slices.Clone(pulses)
-	for i := range pulses {
-		mask := j.maskFor(pulses[i].Secrets)
-		pulses[i].Code, pulses[i].Tail = mask.text(pulses[i].Code), mask.text(pulses[i].Tail)
+func (j *Journal) SaveHeartbeats(_ context.Context, heartbeats []sessions.Heartbeat) error {
+	heartbeats = slices.Clone(heartbeats)
+	for i := range heartbeats {
+		mask := j.maskFor(heartbeats[i].Secrets)
+		heartbeats[i].Code, heartbeats[i].Tail = mask.text(heartbeats[i].Code), mask.text(heartbeats[i].Tail)
 	}
 	now := time.Now().UnixNano()
 	err := j.write(func(t *tx) {
 		t.exec("DELETE FROM pulses WHERE run = ?", j.run)
-		for i, p := range pulses {
+		for i, p := range heartbeats {
 			t.exec(`INSERT INTO pulses (interpreter, run, at, client, memory, waiting, execution, code, started, time_limit, tail, position)
 				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (interpreter) DO NOTHING`,
 				p.InterpreterID, j.run, now, string(p.Client), int64(p.Memory), p.Waiting, p.Execution, p.Code,

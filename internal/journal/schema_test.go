@@ -23,15 +23,11 @@ func TestOlderVersionsAreTaken(t *testing.T) {
 		rows, err := conn.QueryContext(t.Context(), `SELECT t.name || '.' || c.name || ' ' || c.type FROM sqlite_schema t JOIN pragma_table_info(t.name) c
 			WHERE t.name NOT IN ('counter', 'sqlite_sequence') UNION SELECT name || ' ' || coalesce(sql, '') FROM sqlite_schema
 			WHERE type = 'index' AND name <> 'executions_by_revision' ORDER BY 1`) // which older programs read by
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer rows.Close()
 		for rows.Next() {
 			var one string
-			if err := rows.Scan(&one); err != nil {
-				t.Fatal(err)
-			}
+			must(t, rows.Scan(&one))
 			all = append(all, one)
 		}
 		return all
@@ -40,9 +36,7 @@ func TestOlderVersionsAreTaken(t *testing.T) {
 	end(t, begin(t, fresh, Options{}))
 	for version := 1; version < present; version++ {
 		frozen, err := os.ReadFile(fmt.Sprintf("testdata/version%d.sql", version))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		file := newPath(t)
 		fill(t, file, fmt.Sprintf("%s; PRAGMA user_version = %d; PRAGMA application_id = 1970168953;", frozen, version)+
 			aRun+`('AAAAAAAAA2', 1000, 2000, 7, 'v', '', '3.12', 20, '', '');`+
@@ -58,9 +52,8 @@ func TestOlderVersionsAreTaken(t *testing.T) {
 			t.Errorf("version %d: %+v, %v", version, all, err)
 		}
 		end(t, j)
-		if got, want := columns(file), columns(fresh); !slices.Equal(got, want) {
-			t.Errorf("version %d comes out as\n%s\nnot as\n%s", version, strings.Join(got, "\n"), strings.Join(want, "\n"))
-		}
+		got, want := columns(file), columns(fresh)
+		expect(t, slices.Equal(got, want), "version %d comes out as\n%s\nnot as\n%s", version, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		checkSound(t, file)
 		db, conn := connection(t, file)
 		if _, err := conn.ExecContext(t.Context(), "SELECT id FROM executions INDEXED BY executions_by_revision WHERE revision > 1"); err != nil {
@@ -88,9 +81,8 @@ func TestMigrations(t *testing.T) {
 	}
 	var tables int
 	err := conn.QueryRowContext(t.Context(), "SELECT count(*) FROM sqlite_schema WHERE name = 'half'").Scan(&tables)
-	if got, failed := schemaVersion(t.Context(), conn, file); err != nil || failed != nil || got != version || tables != 0 {
-		t.Errorf("version %d, %d tables of half a step, %v, %v", got, tables, err, failed)
-	}
+	got, failed := schemaVersion(t.Context(), conn, file)
+	expect(t, err == nil && failed == nil && got == version && tables == 0, "version %d, %d tables of half a step, %v, %v", got, tables, err, failed)
 	if _, err := OpenReader(file); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("version %d of the format", version)) {
 		t.Errorf("a reader of the version after: %v", err)
 	}
@@ -99,13 +91,9 @@ func TestMigrations(t *testing.T) {
 func connection(t *testing.T, file string) (*sql.DB, *sql.Conn) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return db, conn
 }
 
@@ -117,26 +105,18 @@ func TestNothingScans(t *testing.T) {
 	a.run("x", fine)
 	a.branch("b").try(1, true, fine)
 	newAgent(t, j, "n", sessions.Anonymous).try(1, true, fine)
-	if err := j.Begin(t.Context(), a.next("runs", &sessions.Trial{MetricVarName: "m", Maximize: true})); err != nil {
-		t.Fatal(err)
-	}
+	a.begin("runs", &sessions.Trial{MetricVarName: "m", Maximize: true})
 	a.stand()
-	if err := j.Begin(t.Context(), a.next("runs", nil)); err != nil {
-		t.Fatal(err)
-	}
+	a.begin("runs", nil)
 	a.run("next", fine)
-	if err := j.Pulse(t.Context(), []sessions.Heartbeat{{InterpreterID: "a"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.SaveHeartbeats(t.Context(), []sessions.Heartbeat{{InterpreterID: "a"}}))
 	queries := map[string]bool{}
 	j.mu.Lock()
 	for query := range j.statements {
 		queries[query] = true
 	}
 	j.mu.Unlock()
-	if len(queries) < 20 {
-		t.Fatalf("only %d statements were seen", len(queries))
-	}
+	insist(t, len(queries) >= 20, "only %d statements were seen", len(queries))
 	for _, q := range []Query{{Run: "r", Since: 1}, {Run: "r", Since: 1, Trials: true, Limit: 9}, {Run: "r"}, {Interpreter: "i"}, {Experiment: "e", Detail: true}} {
 		query, _ := q.sql()
 		queries[query] = true
@@ -146,9 +126,7 @@ func TestNothingScans(t *testing.T) {
 	defer conn.Close()
 	for query := range queries {
 		for _, step := range plan(t, conn, query) {
-			if strings.Contains(step, "TEMP B-TREE") || strings.HasPrefix(step, "SCAN ") {
-				t.Errorf("%s\n\t%s", step, query)
-			}
+			expect(t, !strings.Contains(step, "TEMP B-TREE") && !strings.HasPrefix(step, "SCAN "), "%s\n\t%s", step, query)
 		}
 	}
 }
@@ -157,16 +135,12 @@ func plan(t *testing.T, conn *sql.Conn, query string) (steps []string) {
 	t.Helper()
 	args := make([]any, strings.Count(query, "?"))
 	rows, err := conn.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+query, args...)
-	if err != nil {
-		t.Fatalf("%s: %v", query, err)
-	}
+	insist(t, err == nil, "%s: %v", query, err)
 	defer rows.Close()
 	for rows.Next() {
 		var id, parent, unused int
 		var step string
-		if err := rows.Scan(&id, &parent, &unused, &step); err != nil {
-			t.Fatal(err)
-		}
+		must(t, rows.Scan(&id, &parent, &unused, &step))
 		steps = append(steps, step)
 	}
 	return steps
@@ -175,16 +149,13 @@ func plan(t *testing.T, conn *sql.Conn, query string) (steps []string) {
 // The check makes no directory, and a failure is said once.
 func TestCheckChangesNothing(t *testing.T) {
 	directory := t.TempDir()
-	if size, err := Check(filepath.Join(directory, "new", "sub", "j.db")); err != nil || size != 0 {
-		t.Errorf("%d, %v", size, err)
-	}
+	size, err := Check(filepath.Join(directory, "new", "sub", "j.db"))
+	expect(t, err == nil && size == 0, "%d, %v", size, err)
 	if left, err := os.ReadDir(directory); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 	file := filepath.Join(directory, "text")
-	if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600))
 	if _, err := Check(file); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Errorf("got %v", err)
 	}

@@ -52,9 +52,7 @@ func TestTwoWritersAndAReader(t *testing.T) {
 			}
 			for _, e := range news {
 				seen = max(seen, e.Revision)
-				if (e.Status == sessions.StatusOK) != (e.Detail != nil) {
-					t.Errorf("execution %d is %s with detail %v", e.ID, e.Status, e.Detail)
-				}
+				expect(t, (e.Status == sessions.StatusOK) == (e.Detail != nil), "execution %d is %s with detail %v", e.ID, e.Status, e.Detail)
 			}
 		}
 	})
@@ -62,30 +60,22 @@ func TestTwoWritersAndAReader(t *testing.T) {
 	close(over)
 	reading.Wait()
 	all, err := r.Executions(t.Context(), Query{})
-	if err != nil || len(all) != 2*each {
-		t.Errorf("%d executions, %v", len(all), err)
-	}
+	expect(t, err == nil && len(all) == 2*each, "%d executions, %v", len(all), err)
 }
 
 // lockedBy holds the journal's lock as another process would, until release.
 func lockedBy(t *testing.T, file string) (release func()) {
 	t.Helper()
 	db, err := sql.Open("sqlite", source(file))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	conn, err := db.Conn(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := conn.ExecContext(t.Context(), "BEGIN IMMEDIATE"); err != nil {
 		t.Fatal(err)
 	}
 	return func() {
 		_, err := conn.ExecContext(context.Background(), "ROLLBACK")
-		if err := errors.Join(err, conn.Close(), db.Close()); err != nil {
-			t.Error(err)
-		}
+		must(t, errors.Join(err, conn.Close(), db.Close()))
 	}
 }
 
@@ -94,36 +84,24 @@ func lockedBy(t *testing.T, file string) (release func()) {
 func TestLockedJournal(t *testing.T) {
 	j := begin(t, newPath(t), Options{})
 	a, b := newAgent(t, j, "a", "c"), newAgent(t, j, "b", "c")
-	e := a.next("slow", &sessions.Trial{MetricVarName: "loss"})
-	if err := j.Begin(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
+	e := a.begin("slow", &sessions.Trial{MetricVarName: "loss"})
 	release := lockedBy(t, j.Path())
 	value := 0.5
 	e = a.done(e, fine)
 	e.Metric = &sessions.Metric{Value: &value}
 	_, err := j.Record(t.Context(), e)
-	if err == nil || !strings.Contains(err.Error(), "another process holds") {
-		t.Errorf("got %v", err)
-	}
-	if !j.locked {
-		t.Error("the next call waits as long as the first")
-	}
+	expect(t, err != nil && strings.Contains(err.Error(), "another process holds"), "got %v", err)
+	expect(t, j.locked, "the next call waits as long as the first")
 	if _, err := j.Record(t.Context(), b.done(b.next("x", nil), fine)); err == nil {
 		t.Error("it was recorded all the same")
 	}
 	release()
 	// The direction of the trial that could not be recorded is forgotten with it.
-	if got, want := word(b.try(1, true, fine)), "2 draft parent=0 depth=0 best=2"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	if j.locked {
-		t.Error("calls do not wait for other servers any more")
-	}
+	got, want := word(b.try(1, true, fine)), "2 draft parent=0 depth=0 best=2"
+	expect(t, got == want, "got %s, want %s", got, want)
+	expect(t, !j.locked, "calls do not wait for other servers any more")
 	all, err := open(t, j.Path()).Executions(t.Context(), Query{Interpreter: "a"})
-	if err != nil || len(all) != 1 || all[0].Status != StatusLost || !all[0].Trial.Buggy {
-		t.Errorf("%+v, %v", all, err)
-	}
+	expect(t, err == nil && len(all) == 1 && all[0].Status == StatusLost && all[0].Trial.Buggy, "%+v, %v", all, err)
 }
 
 // What follows an execution that could not be stored goes on from the one before it.
@@ -132,16 +110,13 @@ func TestParentThatIsMissing(t *testing.T) {
 	a := newAgent(t, j, "a", "c")
 	a.try(1, true, fine)
 	a.done(a.next("not stored", nil), fine)
-	if got, want := word(a.try(2, true, fine)), "2 improve parent=1 depth=0 best=2"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := word(a.try(2, true, fine)), "2 improve parent=1 depth=0 best=2"
+	expect(t, got == want, "got %s, want %s", got, want)
 }
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	text := newPath(t)
-	if err := os.WriteFile(text, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(text, []byte(strings.Repeat("no database ", 1000)), 0o600))
 	foreign, newer, directory := newPath(t), byHand(t, "PRAGMA user_version = 99"), t.TempDir()
 	fill(t, foreign, "CREATE TABLE t (x)")
 	for _, test := range []struct{ what, file, want string }{
@@ -152,15 +127,12 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		{"below a file", filepath.Join(text, "j.db"), "not a directory"},
 	} {
 		j, err := Open(test.file, Options{})
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", test.what, err, test.want)
-		}
+		expect(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v, want %q", test.what, err, test.want)
 		if err == nil {
 			end(t, j)
 		}
-		if left, _ := os.ReadDir(filesOf(test.file)); len(left) > 0 {
-			t.Errorf("%s: left %v", test.what, left)
-		}
+		left, _ := os.ReadDir(filesOf(test.file))
+		expect(t, len(left) == 0, "%s: left %v", test.what, left)
 		if _, err := Check(test.file); err == nil {
 			t.Errorf("%s: the check finds nothing", test.what)
 		}
@@ -176,16 +148,13 @@ func TestFullDisk(t *testing.T) {
 		disk := t.TempDir()
 		again := exec.Command("unshare", "-rm", "sh", "-c", `mount -t tmpfs -o size=10m tmpfs "$1" && shift && exec "$@"`, "sh", disk, os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
 		again.Env = append(os.Environ(), "JOURNAL_DISK="+disk)
-		if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
-			t.Errorf("%v\n%s", err, out)
-		}
+		out, err := again.CombinedOutput()
+		expect(t, err == nil && strings.Contains(string(out), "--- PASS"), "%v\n%s", err, out)
 		return
 	}
 	disk := os.Getenv("JOURNAL_DISK")
 	file, ballast := filepath.Join(disk, "journal.db"), filepath.Join(disk, "ballast")
-	if err := os.WriteFile(ballast, make([]byte, 8<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(ballast, make([]byte, 8<<20), 0o600))
 	j := begin(t, file, Options{})
 	a := newAgent(t, j, "a", "c")
 	stored := 0
@@ -196,15 +165,10 @@ func TestFullDisk(t *testing.T) {
 		}
 		stored++
 	}
-	if failure == nil || !strings.Contains(failure.Error(), "full") {
-		t.Fatalf("after %d executions: %v", stored, failure)
-	}
-	if all, err := open(t, file).Executions(t.Context(), Query{}); err != nil || len(all) != stored {
-		t.Errorf("%d of %d are there, %v", len(all), stored, err)
-	}
-	if err := os.Remove(ballast); err != nil {
-		t.Fatal(err)
-	}
+	insist(t, failure != nil && strings.Contains(failure.Error(), "full"), "after %d executions: %v", stored, failure)
+	all, err := open(t, file).Executions(t.Context(), Query{})
+	expect(t, err == nil && len(all) == stored, "%d of %d are there, %v", len(all), stored, err)
+	must(t, os.Remove(ballast))
 	a.run("with room again", fine)
 	checkSound(t, file)
 }

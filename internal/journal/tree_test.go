@@ -40,9 +40,7 @@ func TestBest(t *testing.T) {
 		if best := Best(test.trials); best != nil {
 			got = best.ID
 		}
-		if got != test.want {
-			t.Errorf("%s: %d, want %d", test.what, got, test.want)
-		}
+		expect(t, got == test.want, "%s: %d, want %d", test.what, got, test.want)
 	}
 }
 
@@ -71,13 +69,10 @@ func TestTrees(t *testing.T) {
 	// 1 prepares; 2 and 3 are drafts in branches of it; 4 crashes and is tried again by 5.
 	all := []Execution{plain(1, 0), tried(2, 0, 1, 0.5), tried(3, 0, 1, 0.6), tried(4, 3, 3, none), tried(5, 4, 3, 0.7), plain(6, 5), plain(9, 8)}
 	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	if got, want := drawn(Trials(all).Roots), "2 3(4(5*))"; got != want {
-		t.Errorf("trials: %s, want %s", got, want)
-	}
+	got, want := drawn(Trials(all).Roots), "2 3(4(5*))"
+	expect(t, got == want, "trials: %s, want %s", got, want)
 	if got, want := drawn(States(all).Roots), "1(2 3(4 5*(6))) 9"; got != want {
 		t.Errorf("states: %s, want %s", got, want)
 	}
-	if Trials(nil).Best != nil || Trials(all).Best.ID != 5 {
-		t.Error("the best is not where it should be")
-	}
+	expect(t, Trials(nil).Best == nil && Trials(all).Best.ID == 5, "the best is not where it should be")
 }

@@ -19,21 +19,15 @@ func endedRun(t *testing.T, file string, ago time.Duration, size int) string {
 	j := begin(t, file, Options{})
 	a := newAgent(t, j, "i"+strings.ToLower(j.RunID()), "c")
 	figure := filepath.Join(t.TempDir(), "f.png")
-	if err := os.WriteFile(figure, make([]byte, size), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(figure, make([]byte, size), 0o600))
 	for range batch + 1 {
 		a.try(1, true, sessions.Result{Notes: []string{strings.Repeat("x", 1000)}})
 	}
 	a.run("plot", sessions.Result{Figures: []sessions.Figure{{Path: figure}}})
-	if err := j.write(func(*tx) {}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.write(func(*tx) {}))
 	end(t, j)
 	r, err := OpenReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	db, conn := connection(t, file)
 	defer db.Close()
@@ -58,9 +52,7 @@ func quiet(t *testing.T, file string, options Options) *Journal {
 func left(t *testing.T, file string) (runs []string) {
 	t.Helper()
 	all, err := open(t, file).Runs(t.Context(), 99)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, run := range all {
 		runs = append(runs, run.ID)
 	}
@@ -72,34 +64,26 @@ func TestOldRunsGo(t *testing.T) {
 	file := newPath(t)
 	old, young := endedRun(t, file, 48*time.Hour, 10), endedRun(t, file, time.Hour, 10)
 	stranger := filepath.Join(filesOf(file), "AAAAAAAAAA") // no run of the journal's
-	if err := os.Mkdir(stranger, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(stranger, 0o700))
 	j := quiet(t, file, Options{Keep: 24 * time.Hour})
 	before := fileSize(file)
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.clean(t.Context()))
 	want := []string{young, j.RunID()}
 	slices.Sort(want)
-	if got := left(t, file); !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v", got, want)
-	}
+	got := left(t, file)
+	expect(t, slices.Equal(got, want), "left %v, want %v", got, want)
 	for name, there := range map[string]bool{filepath.Join(filesOf(file), old): false, filepath.Join(filesOf(file), young): true, stranger: true} {
-		if _, err := os.Stat(name); (err == nil) != there {
-			t.Errorf("%s is there: %v", name, err == nil)
-		}
+		_, err := os.Stat(name)
+		expect(t, (err == nil) == there, "%s is there: %v", name, err == nil)
 	}
 	for _, table := range []string{"executions", "interpreters", "experiments"} {
 		var count int
-		if err := j.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE run = ?", old).Scan(&count); err != nil || count != 0 {
-			t.Errorf("%d of %s, %v", count, table, err)
-		}
+		err := j.conn.QueryRowContext(t.Context(), "SELECT count(*) FROM "+table+" WHERE run = ?", old).Scan(&count)
+		expect(t, err == nil && count == 0, "%d of %s, %v", count, table, err)
 	}
 	var free int
-	if err := j.conn.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free); err != nil || free != 0 {
-		t.Errorf("%d pages are free, %v", free, err)
-	}
+	err := j.conn.QueryRowContext(t.Context(), "PRAGMA freelist_count").Scan(&free)
+	expect(t, err == nil && free == 0, "%d pages are free, %v", free, err)
 	if _, err := j.conn.ExecContext(t.Context(), "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil || fileSize(file) >= before {
 		t.Errorf("%d bytes of %d, %v", fileSize(file), before, err)
 	}
@@ -136,14 +120,11 @@ func TestLargeJournalShrinks(t *testing.T) {
 	file := newPath(t)
 	first, second, third := endedRun(t, file, 3*time.Hour, 1<<20), endedRun(t, file, 2*time.Hour, 1<<20), endedRun(t, file, time.Hour, 1<<20)
 	j := quiet(t, file, Options{Size: 5 << 19}) // 2.5 MB: two of them with what is beside
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, j.clean(t.Context()))
 	want := []string{second, third, j.RunID()}
 	slices.Sort(want)
-	if got := left(t, file); !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v without %s", got, want, first)
-	}
+	got := left(t, file)
+	expect(t, slices.Equal(got, want), "left %v, want %v without %s", got, want, first)
 }
 
 // What lives stays, however old and large it is.
@@ -152,15 +133,11 @@ func TestLiveRunsStay(t *testing.T) {
 	live := begin(t, file, Options{})
 	newAgent(t, live, "a", "c").run("x", fine)
 	j := quiet(t, file, Options{Keep: time.Nanosecond, Size: 1})
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := left(t, file); len(got) != 2 {
-		t.Errorf("left %v", got)
-	}
-	if err := j.remove(t.Context(), "../elsewhere"); err == nil {
-		t.Error("something that is no run was removed")
-	}
+	must(t, j.clean(t.Context()))
+	got := left(t, file)
+	expect(t, len(got) == 2, "left %v", got)
+	err := j.remove(t.Context(), "../elsewhere")
+	expect(t, err != nil, "something that is no run was removed")
 }
 
 // The log does not grow with what is written.
@@ -175,9 +152,7 @@ func TestLogIsBounded(t *testing.T) {
 		}
 		most = max(most, fileSize(j.Path()+"-wal"))
 	}
-	if most > 8<<20 {
-		t.Errorf("the log has grown to %d bytes", most)
-	}
+	expect(t, most <= 8<<20, "the log has grown to %d bytes", most)
 }
 
 // The log that grew while somebody read shrinks again while the server lives.
@@ -192,9 +167,7 @@ func TestLogShrinksAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	write := func(size int) {
-		if err := j.write(func(t *tx) { t.exec("UPDATE runs SET config = randomblob(?) WHERE id = ?", size, j.run) }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, j.write(func(t *tx) { t.exec("UPDATE runs SET config = randomblob(?) WHERE id = ?", size, j.run) }))
 	}
 	for range 3 {
 		write(mostLog / 2)
@@ -206,7 +179,6 @@ func TestLogShrinksAgain(t *testing.T) {
 	for range 3 {
 		write(1000)
 	}
-	if now := fileSize(file + "-wal"); grown <= mostLog || now > mostLog {
-		t.Errorf("the log has %d bytes, and had %d", now, grown)
-	}
+	now := fileSize(file + "-wal")
+	expect(t, grown > mostLog && now <= mostLog, "the log has %d bytes, and had %d", now, grown)
 }

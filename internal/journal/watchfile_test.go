@@ -33,21 +33,15 @@ func TestJournalThatIsRemoved(t *testing.T) {
 			j := begin(t, file, Options{Run: Run{Version: "v1", PID: os.Getpid()}})
 			a := newAgent(t, j, "a", "c")
 			a.run("1", sessions.Result{})
-			if err := remove(file); err != nil {
-				t.Fatal(err)
-			}
+			must(t, remove(file))
 			j.looked = time.Time{}
 			a.stand() // says nothing to anyone
 			_, err := j.Record(t.Context(), a.done(a.next("2", nil), fine))
 			var incomplete *sessions.Incomplete
-			if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "removed or replaced") {
-				t.Errorf("got %v", err)
-			}
+			expect(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "removed or replaced"), "got %v", err)
 			a.run("3", sessions.Result{})
 			all, err := open(t, file).Executions(t.Context(), Query{})
-			if err != nil || len(all) != 2 || all[0].Code != "2" || all[1].Parent != all[0].ID {
-				t.Errorf("%+v, %v", all, err)
-			}
+			expect(t, err == nil && len(all) == 2 && all[0].Code == "2" && all[1].Parent == all[0].ID, "%+v, %v", all, err)
 			if run, err := open(t, file).Run(t.Context(), ""); err != nil || !run.Alive || run.ID != j.RunID() || run.Version != "v1" {
 				t.Errorf("%+v, %v", run, err)
 			}
@@ -68,16 +62,11 @@ func TestLiveRunWithoutLock(t *testing.T) {
 	live := begin(t, file, Options{Run: Run{PID: os.Getpid()}})
 	a := newAgent(t, live, "a", "c")
 	a.run("1", sessions.Result{})
-	if err := os.RemoveAll(filesOf(file)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filesOf(file)))
 	j := quiet(t, file, Options{Keep: time.Nanosecond})
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if run, err := open(t, file).Run(t.Context(), live.RunID()); err != nil || !run.Alive || run.Executions != 1 {
-		t.Errorf("%+v, %v", run, err)
-	}
+	must(t, j.clean(t.Context()))
+	run, err := open(t, file).Run(t.Context(), live.RunID())
+	expect(t, err == nil && run.Alive && run.Executions == 1, "%+v, %v", run, err)
 	live.looked = time.Time{}
 	if _, err := live.Record(t.Context(), a.done(a.next("2", nil), fine)); err == nil || !strings.Contains(err.Error(), "was removed while") {
 		t.Errorf("got %v", err)
@@ -94,9 +83,7 @@ func TestOpenClosesTheFileToOthers(t *testing.T) {
 	}
 	file := newPath(t)
 	end(t, begin(t, file, Options{}))
-	if err := os.Chmod(file, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(file, 0o644))
 	newAgent(t, begin(t, file, Options{}), "a", "c")
 	for _, name := range []string{file, file + "-wal"} {
 		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != 0o600 {
@@ -110,16 +97,11 @@ func TestForeignFilesDoNotCount(t *testing.T) {
 	file := newPath(t)
 	old := endedRun(t, file, time.Hour, 10)
 	stranger := filepath.Join(filesOf(file), "AAAAAAAAAA")
-	if err := errors.Join(os.Mkdir(stranger, 0o700), os.WriteFile(filepath.Join(stranger, "x"), make([]byte, 4<<20), 0o600)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Mkdir(stranger, 0o700), os.WriteFile(filepath.Join(stranger, "x"), make([]byte, 4<<20), 0o600)))
 	j := quiet(t, file, Options{Size: 3 << 20})
-	if err := j.clean(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if got := left(t, file); len(got) != 2 {
-		t.Errorf("left %v without %s", got, old)
-	}
+	must(t, j.clean(t.Context()))
+	got := left(t, file)
+	expect(t, len(got) == 2, "left %v without %s", got, old)
 }
 
 // Code may write to the file of a figure: the journal's stays.
@@ -128,9 +110,7 @@ func TestFiguresAreCopies(t *testing.T) {
 	a := newAgent(t, j, "a", "c")
 	figure := filepath.Join(t.TempDir(), "f.png")
 	write := func(text string) {
-		if err := os.WriteFile(figure, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(figure, []byte(text), 0o644))
 	}
 	write("png")
 	a.run("plot", sessions.Result{Figures: []sessions.Figure{{Path: figure}}})
@@ -141,7 +121,5 @@ func TestFiguresAreCopies(t *testing.T) {
 	// A file that can't be kept is told.
 	_, err := j.Record(t.Context(), a.done(a.next("plot", nil), sessions.Result{Figures: []sessions.Figure{{Path: figure + "x"}}}))
 	var incomplete *sessions.Incomplete
-	if !errors.As(err, &incomplete) || !strings.Contains(err.Error(), "figure 1") {
-		t.Errorf("got %v", err)
-	}
+	expect(t, errors.As(err, &incomplete) && strings.Contains(err.Error(), "figure 1"), "got %v", err)
 }

@@ -46,7 +46,7 @@ func (s *screen) blocks(width, height int) []string {
 // killed server, what it took with it.
 func (s *screen) now(width, room int) []string {
 	var brief, lines []string
-	for _, p := range s.picture.pulses {
+	for _, p := range s.picture.heartbeats {
 		if p.Execution != 0 {
 			brief = append(brief, s.running(p, 0)[0]+"  "+firstLine(p.Code))
 			lines = append(lines, s.running(p, width)...)
@@ -79,7 +79,7 @@ func (s *screen) now(width, room int) []string {
 }
 
 // running is an execution with the beginning of its code and the end of its output.
-func (s *screen) running(p journal.Pulse, width int) []string {
+func (s *screen) running(p journal.Heartbeat, width int) []string {
 	took := s.picture.at.Sub(p.Started)
 	line := s.styles.busy.Render(fmt.Sprintf("◌ %s@%d", shortID(p.InterpreterID), p.Execution)) + "  " + elapsed(took)
 	if p.Limit > 0 && width > 0 {
@@ -108,13 +108,13 @@ func (s *screen) running(p journal.Pulse, width int) []string {
 
 // interpreters lists them, those that live first and of these the newest.
 func (s *screen) interpreters() []string {
-	pulses := map[string]journal.Pulse{}
-	for _, pulse := range s.picture.pulses {
-		pulses[pulse.InterpreterID] = pulse
+	heartbeats := map[string]journal.Heartbeat{}
+	for _, heartbeat := range s.picture.heartbeats {
+		heartbeats[heartbeat.InterpreterID] = heartbeat
 	}
 	var living, ended []string
 	for _, in := range slices.Backward(s.picture.interpreters) {
-		if line := s.interpreter(in, pulses); in.Ended.IsZero() {
+		if line := s.interpreter(in, heartbeats); in.Ended.IsZero() {
 			living = append(living, line)
 		} else {
 			ended = append(ended, line)
@@ -130,15 +130,15 @@ func (s *screen) interpreters() []string {
 	return append(append([]string{title}, living...), ended...)
 }
 
-func (s *screen) interpreter(in journal.Interpreter, pulses map[string]journal.Pulse) string {
-	pulse := pulses[in.ID]
+func (s *screen) interpreter(in journal.Interpreter, heartbeats map[string]journal.Heartbeat) string {
+	heartbeat := heartbeats[in.ID]
 	status, style := "idle", s.styles.quiet.UnsetForeground()
 	switch run := s.picture.run; {
 	case !in.Ended.IsZero() || !run.Alive && !run.Ended.IsZero():
 		status, style = "ended", s.styles.quiet
 	case !run.Alive:
 		status, style = "lost", s.styles.quiet
-	case pulse.Execution != 0:
+	case heartbeat.Execution != 0:
 		status, style = "running", s.styles.busy
 	}
 	line := shortID(in.ID) + "  " + fill(status, len("running"))
@@ -148,7 +148,7 @@ func (s *screen) interpreter(in journal.Interpreter, pulses map[string]journal.P
 	case at.Execution > 0:
 		line += fmt.Sprintf("  @%d", at.Execution)
 	}
-	if m := memory(pulse.Memory); m != "" {
+	if m := memory(heartbeat.Memory); m != "" {
 		line += "  " + m
 	}
 	if in.Parent != "" {
@@ -200,7 +200,7 @@ func (s *screen) detail(width int) []string {
 	default:
 		d.part("Code", clean(e.Code))
 	}
-	for _, p := range s.picture.pulses {
+	for _, p := range s.picture.heartbeats {
 		if runs(e) && p.InterpreterID == e.Place.InterpreterID && p.Execution == e.Place.Execution {
 			d.part("The last output so far", printed(p.Tail))
 		}

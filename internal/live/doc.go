@@ -7,6 +7,6 @@
 //
 // All that an agent or a program wrote passes clean before it is drawn: escape sequences,
 // control characters, characters that turn the direction of writing or join emoji, about whose
-// width terminals disagree. Pulses are up to a second old: what the journal has as ended is not
+// width terminals disagree. Heartbeats are up to a second old: what the journal has as ended is not
 // shown as running.
 package live

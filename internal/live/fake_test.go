@@ -74,10 +74,10 @@ func someInterpreters() []journal.Interpreter {
 	}
 }
 
-func somePulses() []journal.Pulse {
-	return []journal.Pulse{
+func someHeartbeats() []journal.Heartbeat {
+	return []journal.Heartbeat{
 		{Run: "K3F9A2B7QX", At: noon, InterpreterID: first, Memory: 212e6, Waiting: 1, Execution: 7, Code: "for epoch in range(30):\n\ttrain()\n", Started: noon.Add(-6 * time.Minute), Limit: time.Hour,
-			Tail: "epoch 1\repoch 2\n\x1b]0;owned\x07epoch 3 loss 0.2\n"},
+			Tail: "epoch 1\repoch 2\n\x1b]0;owned\x07epoch\u202e 3 loss 0.2\n"},
 		{Run: "K3F9A2B7QX", At: noon, InterpreterID: branch, Memory: 98e6},
 	}
 }
@@ -85,7 +85,7 @@ func somePulses() []journal.Pulse {
 // aPicture is what a look at the experiment finds.
 func aPicture() picture {
 	run := aRun()
-	return picture{at: noon, run: &run, interpreters: someInterpreters(), pulses: somePulses(), executions: anExperiment()}
+	return picture{at: noon, run: &run, interpreters: someInterpreters(), heartbeats: someHeartbeats(), executions: anExperiment()}
 }
 
 // fakeSource is a journal in memory.
@@ -119,8 +119,8 @@ func (f *fakeSource) Interpreters(context.Context, string) ([]journal.Interprete
 	return someInterpreters(), nil
 }
 
-func (f *fakeSource) Pulses(context.Context, string) ([]journal.Pulse, error) {
-	return somePulses(), nil
+func (f *fakeSource) Heartbeats(context.Context, string) ([]journal.Heartbeat, error) {
+	return someHeartbeats(), nil
 }
 
 func (f *fakeSource) Executions(_ context.Context, q journal.Query) ([]journal.Execution, error) {

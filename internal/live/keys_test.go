@@ -44,9 +44,7 @@ func TestMoving(t *testing.T) {
 		for key := range strings.FieldsSeq(test.keys) {
 			press(s, key)
 		}
-		if s.selected != test.want {
-			t.Errorf("%q selects %d, not %d", test.keys, s.selected, test.want)
-		}
+		expect(t, s.selected == test.want, "%q selects %d, not %d", test.keys, s.selected, test.want)
 	}
 }
 
@@ -78,15 +76,11 @@ func TestFollowing(t *testing.T) {
 		s.take(p)
 	}
 	take(trial(execution(10, 5, first, 8, "x", "ok"), 9, 5, "improve", "newest", 0.5))
-	if s.selected != 10 {
-		t.Errorf("%d is selected, not the newest", s.selected)
-	}
+	expect(t, s.selected == 10, "%d is selected, not the newest", s.selected)
 	press(s, "up")
 	at := s.selected
 	take(trial(execution(11, 5, first, 9, "x", "ok"), 10, 5, "improve", "newest", 0.5))
-	if s.selected != at {
-		t.Errorf("%d is selected, not %d where the reader was", s.selected, at)
-	}
+	expect(t, s.selected == at, "%d is selected, not %d where the reader was", s.selected, at)
 }
 
 func TestQuitting(t *testing.T) {
@@ -94,9 +88,8 @@ func TestQuitting(t *testing.T) {
 		s := shows(aPicture(), 80, 24)
 		fields := strings.Fields(keys)
 		for i, key := range fields {
-			if quit := press(s, key); quit != (i == len(fields)-1) {
-				t.Errorf("%q: after %q quit is %v", keys, key, quit)
-			}
+			quit := press(s, key)
+			expect(t, quit == (i == len(fields)-1), "%q: after %q quit is %v", keys, key, quit)
 		}
 	}
 }
@@ -111,9 +104,8 @@ func TestOpening(t *testing.T) {
 	p := aPicture()
 	p.opened = &p.executions[7]
 	s.take(p)
-	if view := s.view(); !strings.Contains(view, "Trial #8 (improve)") || !strings.Contains(view, "The last output so far") {
-		t.Error(view)
-	}
+	view := s.view()
+	expect(t, strings.Contains(view, "Trial #8 (improve)") && strings.Contains(view, "The last output so far"), "%v", view)
 	s.height = 8
 	press(s, "end")
 	if view := s.view(); strings.Contains(view, "Trial #8") || !strings.Contains(view, "epoch 3 loss 0.2") {
@@ -130,9 +122,8 @@ func TestAllExecutions(t *testing.T) {
 	p.executions = append([]journal.Execution{execution(1, 0, first, 1, "prep()", "error")}, p.executions...)
 	p.run.Executions = 9
 	s := shows(p, 80, 24)
-	if title := s.treeTitle(); !strings.Contains(title, "8 trials; 1 other execution not shown") {
-		t.Error(title)
-	}
+	title := s.treeTitle()
+	expect(t, strings.Contains(title, "8 trials; 1 other execution not shown"), "%v", title)
 	for _, want := range []int{9, 8} {
 		if press(s, "a"); len(s.rows) != want {
 			t.Errorf("%d rows, not %d", len(s.rows), want)

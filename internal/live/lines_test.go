@@ -26,11 +26,9 @@ func TestLines(t *testing.T) {
 	lines = append(lines, again, last)
 	for i, u := range lines {
 		done, err := f.take(u)
-		if err != nil || done != (i == len(lines)-1) {
-			t.Fatalf("after look %d: %v, %v", i, done, err)
-		}
+		insist(t, err == nil && done == (i == len(lines)-1), "after look %d: %v, %v", i, done, err)
 	}
-	expect(t, "lines", strings.TrimSuffix(out.String(), "\n"))
+	golden(t, "lines", strings.TrimSuffix(out.String(), "\n"))
 }
 
 // TestFollow ends by itself with the run, and with an error where there is none.
@@ -47,16 +45,12 @@ func TestFollow(t *testing.T) {
 	stop()
 	alive := &fakeSource{runs: []journal.Run{aRun()}}
 	err := Follow(ctx, Options{Open: func() (Source, error) { return alive, nil }}, io.Discard)
-	if !errors.Is(err, context.Canceled) || !alive.closed {
-		t.Errorf("interrupted: %v", err)
-	}
+	expect(t, errors.Is(err, context.Canceled) && alive.closed, "interrupted: %v", err)
 }
 
 func TestSnapshotWithoutARun(t *testing.T) {
 	err := Snapshot(t.Context(), Options{Path: "/j.db", Open: func() (Source, error) { return &fakeSource{}, nil }}, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "--journal") || !strings.Contains(err.Error(), "/j.db") {
-		t.Errorf("%v", err)
-	}
+	expect(t, err != nil && strings.Contains(err.Error(), "--journal") && strings.Contains(err.Error(), "/j.db"), "%v", err)
 }
 
 // full is a disk without room.
@@ -80,7 +74,5 @@ func TestLinesEnd(t *testing.T) {
 	for range patience + 1 {
 		_, err = f.take(picture{at: noon, problem: gone})
 	}
-	if !errors.Is(err, gone) {
-		t.Errorf("a journal that is gone: %v", err)
-	}
+	expect(t, errors.Is(err, gone), "a journal that is gone: %v", err)
 }

@@ -31,7 +31,7 @@ type Source interface {
 	Run(ctx context.Context, id string) (*journal.Run, error)
 	Interpreters(ctx context.Context, run string) ([]journal.Interpreter, error)
 	Executions(ctx context.Context, q journal.Query) ([]journal.Execution, error)
-	Pulses(ctx context.Context, run string) ([]journal.Pulse, error)
+	Heartbeats(ctx context.Context, run string) ([]journal.Heartbeat, error)
 	Close() error
 }
 
@@ -49,7 +49,7 @@ type picture struct {
 	at           time.Time
 	run          *journal.Run // nil where there is none
 	interpreters []journal.Interpreter
-	pulses       []journal.Pulse
+	heartbeats   []journal.Heartbeat
 	executions   []journal.Execution // the oldest first; their texts are cut, and they have no details
 	opened       *journal.Execution  // the one that was asked for
 	problem      error               // the journal could not be read; no run is known then
@@ -106,7 +106,7 @@ func (p *poller) look(ctx context.Context, now *picture, opened int64) error {
 		return err
 	}
 	if now.run.Alive {
-		if now.pulses, err = p.source.Pulses(ctx, now.run.ID); err != nil {
+		if now.heartbeats, err = p.source.Heartbeats(ctx, now.run.ID); err != nil {
 			return err
 		}
 	}
@@ -230,7 +230,7 @@ func cut(text string) string {
 	return strings.Clone(strings.ToValidUTF8(text[:mostText], ""))
 }
 
-// rest corrects pulses, which are up to a second old: what has ended does not run.
+// rest corrects heartbeats, which are up to a second old: what has ended does not run.
 func rest(now *picture) {
 	ended := map[sessions.StateRef]bool{}
 	for i := range now.executions {
@@ -238,8 +238,8 @@ func rest(now *picture) {
 			ended[e.Place] = true
 		}
 	}
-	for i := range now.pulses {
-		if b := &now.pulses[i]; ended[sessions.StateRef{InterpreterID: b.InterpreterID, Execution: b.Execution}] {
+	for i := range now.heartbeats {
+		if b := &now.heartbeats[i]; ended[sessions.StateRef{InterpreterID: b.InterpreterID, Execution: b.Execution}] {
 			b.Execution = 0
 		}
 	}

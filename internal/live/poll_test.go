@@ -27,9 +27,7 @@ func TestPolling(t *testing.T) {
 		t.Helper()
 		f.asked = nil
 		got := p.poll(t.Context(), 0)
-		if got.problem != nil {
-			t.Fatal(got.problem)
-		}
+		insist(t, got.problem == nil, "%v", got.problem)
 		if len(got.executions) != want || len(f.asked) != 1 || f.asked[0].Since != since || f.asked[0].Limit == 0 || f.asked[0].Detail {
 			t.Errorf("%d executions, asked %+v", len(got.executions), f.asked)
 		}
@@ -46,12 +44,10 @@ func TestPolling(t *testing.T) {
 		t.Errorf("%+v, and what a picture showed before: %+v", after.executions, before.executions)
 	}
 	f.change(func() { f.runs[0].Alive = false })
-	if u := look(0, 2); u.pulses != nil {
-		t.Errorf("the server is gone: %+v", u)
-	}
-	if err := p.close(); err != nil || !f.closed {
-		t.Error("the journal stays open")
-	}
+	u := look(0, 2)
+	expect(t, u.heartbeats == nil, "the server is gone: %+v", u)
+	err := p.close()
+	expect(t, err == nil && f.closed, "the journal stays open")
 }
 
 // TestOpenedIsRead with its details, once for each of its revisions.
@@ -71,16 +67,13 @@ func TestOpenedIsRead(t *testing.T) {
 			continue
 		}
 		f.change(change)
-		if got := p.poll(t.Context(), 9); got.opened == nil || got.opened.ID != 9 {
-			t.Fatalf("%+v", got.opened)
-		}
-		if n := details(); n != max(1, want-1) {
-			t.Errorf("look %d: read %d times", want, n)
-		}
+		got := p.poll(t.Context(), 9)
+		insist(t, got.opened != nil && got.opened.ID == 9, "%+v", got.opened)
+		n := details()
+		expect(t, n == max(1, want-1), "look %d: read %d times", want, n)
 	}
-	if got := p.poll(t.Context(), 999); got.opened != nil || got.problem != nil {
-		t.Errorf("%+v, %v", got.opened, got.problem)
-	}
+	got := p.poll(t.Context(), 999)
+	expect(t, got.opened == nil && got.problem == nil, "%+v, %v", got.opened, got.problem)
 }
 
 func TestPollingWithoutAJournal(t *testing.T) {
@@ -91,9 +84,8 @@ func TestPollingWithoutAJournal(t *testing.T) {
 		}
 		return f, nil
 	}}}
-	if u := p.poll(t.Context(), 0); !u.waiting() {
-		t.Errorf("without a file: %+v", u)
-	}
+	u := p.poll(t.Context(), 0)
+	expect(t, u.waiting(), "without a file: %+v", u)
 	f = &fakeSource{}
 	if u := p.poll(t.Context(), 0); !u.waiting() {
 		t.Errorf("without a run: %+v", u)
@@ -120,9 +112,8 @@ func TestProblemsPass(t *testing.T) {
 	}
 	look()
 	f.change(func() { f.problem = errors.New("the disk is gone") })
-	if view := look(); !strings.Contains(view, "the disk is gone") || !strings.Contains(view, "A small network") {
-		t.Error(view)
-	}
+	view := look()
+	expect(t, strings.Contains(view, "the disk is gone") && strings.Contains(view, "A small network"), "%v", view)
 	f.change(func() { f.problem = nil })
 	if view := look(); strings.Contains(view, "the disk is gone") || len(s.rows) != 8 {
 		t.Error(view)
@@ -142,18 +133,16 @@ func TestManyExecutions(t *testing.T) {
 	if len(got) != mostExecutions || got[0].ID != 2 || len(got[mostExecutions-1].Code) > mostText {
 		t.Errorf("%d are kept, from %d on, with %d bytes of code", len(got), got[0].ID, len(got[mostExecutions-1].Code))
 	}
-	if n := len(rowsOf(experimentsOf(got, false), false, "")); n != mostExecutions {
-		t.Errorf("%d rows", n)
-	}
+	n := len(rowsOf(experimentsOf(got, false), false, ""))
+	expect(t, n == mostExecutions, "%d rows", n)
 }
 
-// TestOldPulses holds that what has ended is not shown as running.
-func TestOldPulses(t *testing.T) {
+// TestOldHeartbeats holds that what has ended is not shown as running.
+func TestOldHeartbeats(t *testing.T) {
 	p := aPicture()
 	rest(&p)
-	if lines := shows(p, 80, 30).now(80, 30); len(lines) < 3 {
-		t.Errorf("what runs is not shown: %q", lines)
-	}
+	lines := shows(p, 80, 30).now(80, 30)
+	expect(t, len(lines) >= 3, "what runs is not shown: %q", lines)
 	p.executions[7].Status = sessions.StatusOK
 	rest(&p)
 	if lines := shows(p, 80, 30).now(80, 30); len(lines) != 2 || lines[1] != "nothing" {
@@ -205,9 +194,8 @@ func TestRunThatIsNotThere(t *testing.T) {
 	for range 3 {
 		s.take(p.poll(t.Context(), s.opened))
 	}
-	if view := s.view(); !strings.Contains(view, "no such run") || strings.Contains(view, "can't be read") {
-		t.Errorf("it says\n%s", view)
-	}
+	view := s.view()
+	expect(t, strings.Contains(view, "no such run") && !strings.Contains(view, "can't be read"), "it says\n%s", view)
 }
 
 // TestLostBesideTrials shows what is no trial and was lost with its server.
@@ -215,9 +203,8 @@ func TestLostBesideTrials(t *testing.T) {
 	p := killed()
 	lost := execution(1, 0, first, 1, "prepare()", journal.StatusLost)
 	p.executions = append([]journal.Execution{lost}, p.executions...)
-	if lines := shows(p, 80, 30).now(80, 30); len(lines) != 3 || !strings.Contains(lines[1], "prepare()") || !strings.Contains(lines[2], "#8") {
-		t.Errorf("%q", lines)
-	}
+	lines := shows(p, 80, 30).now(80, 30)
+	expect(t, len(lines) == 3 && strings.Contains(lines[1], "prepare()") && strings.Contains(lines[2], "#8"), "%q", lines)
 }
 
 // TestWhichRun stays with a run as long as its server is there, or something of it is open.
@@ -235,9 +222,8 @@ func TestWhichRun(t *testing.T) {
 	newer := aRun()
 	newer.ID = "ZZZZZZZZZ2"
 	f.change(func() { f.runs = []journal.Run{newer, aRun()} })
-	if got := shown(0); got != aRun().ID {
-		t.Errorf("%s is shown while the other goes on", got)
-	}
+	got := shown(0)
+	expect(t, got == aRun().ID, "%s is shown while the other goes on", got)
 	f.change(func() { f.runs[1].Alive = false })
 	if got := shown(9); got != aRun().ID {
 		t.Errorf("%s is shown while one reads in the other", got)
@@ -254,8 +240,7 @@ func TestForemost(t *testing.T) {
 	for want, runs := range map[string][]journal.Run{
 		"busy": {empty, idle, done, busy}, "idle": {empty, done, idle}, "done": {empty, done}, "empty": {empty},
 	} {
-		if got := foremost(runs).ID; got != want {
-			t.Errorf("%s, not %s", got, want)
-		}
+		got := foremost(runs).ID
+		expect(t, got == want, "%s, not %s", got, want)
 	}
 }

@@ -26,8 +26,8 @@ func shows(p picture, width, height int) *screen {
 	return s
 }
 
-// expect compares a text, but for spaces at line ends, with a file of testdata.
-func expect(t *testing.T, name, got string) {
+// golden compares a text, but for spaces at line ends, with a file of testdata.
+func golden(t *testing.T, name, got string) {
 	t.Helper()
 	lines := strings.Split(got, "\n")
 	for i := range lines {
@@ -36,17 +36,12 @@ func expect(t *testing.T, name, got string) {
 	got = strings.Join(lines, "\n")
 	file := filepath.Join("testdata", name+".txt")
 	if *renew {
-		if err := os.WriteFile(file, []byte(got+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(got+"\n"), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got+"\n"); diff != "" {
-		t.Errorf("%s (-want +got; go test ./internal/live -update rewrites it):\n%s", name, diff)
-	}
+	must(t, err)
+	diff := cmp.Diff(string(want), got+"\n")
+	expect(t, diff == "", "%s (-want +got; go test ./internal/live -update rewrites it):\n%s", name, diff)
 }
 
 // states are executions without trials: a line, an undo, a branch.
@@ -67,7 +62,7 @@ func states() picture {
 // killed is the experiment after its server was killed.
 func killed() picture {
 	u := aPicture()
-	u.run.Alive, u.pulses = false, nil
+	u.run.Alive, u.heartbeats = false, nil
 	last := &u.executions[len(u.executions)-1]
 	last.Status, last.Trial.Buggy, last.Trial.Why = journal.StatusLost, true, "its server was killed while it ran"
 	return u
@@ -75,12 +70,12 @@ func killed() picture {
 
 func TestViews(t *testing.T) {
 	ended := aPicture()
-	ended.run.Alive, ended.run.Ended, ended.pulses = false, noon.Add(-time.Minute), nil
+	ended.run.Alive, ended.run.Ended, ended.heartbeats = false, noon.Add(-time.Minute), nil
 	crowd := aPicture()
 	for i := range 8 {
-		p := somePulses()[0]
+		p := someHeartbeats()[0]
 		p.Execution = 10 + i
-		crowd.pulses = append(crowd.pulses, p)
+		crowd.heartbeats = append(crowd.heartbeats, p)
 	}
 	for _, test := range []struct {
 		name          string
@@ -105,7 +100,7 @@ func TestViews(t *testing.T) {
 		for key := range strings.FieldsSeq(test.keys) {
 			press(s, key)
 		}
-		expect(t, test.name, s.view())
+		golden(t, test.name, s.view())
 	}
 }
 
@@ -127,7 +122,7 @@ func TestDetails(t *testing.T) {
 		p := aPicture()
 		p.opened = &e
 		s.take(p)
-		expect(t, fmt.Sprintf("detail_%d", size[0]), s.view())
+		golden(t, fmt.Sprintf("detail_%d", size[0]), s.view())
 	}
 }
 
@@ -149,13 +144,10 @@ func TestEverySize(t *testing.T) {
 				for _, height := range []int{1, 2, 3, 4, 5, 6, 8, 12, 13, 24, 50} {
 					s.width, s.height = width, height
 					lines := strings.Split(s.view(), "\n")
-					if len(lines) != height {
-						t.Fatalf("%d x %d, keys %v: %d lines", width, height, keys, len(lines))
-					}
+					insist(t, len(lines) == height, "%d x %d, keys %v: %d lines", width, height, keys, len(lines))
 					for _, l := range lines {
-						if w := ansi.StringWidth(l); w > width {
-							t.Fatalf("%d x %d, keys %v: %d columns: %q", width, height, keys, w, l)
-						}
+						w := ansi.StringWidth(l)
+						insist(t, w <= width, "%d x %d, keys %v: %d columns: %q", width, height, keys, w, l)
 					}
 				}
 			}
@@ -166,7 +158,7 @@ func TestEverySize(t *testing.T) {
 // TestSnapshot holds what --once prints.
 func TestSnapshot(t *testing.T) {
 	s := shows(aPicture(), 80, 24)
-	expect(t, "snapshot", strings.TrimSuffix(s.snapshot(), "\n"))
+	golden(t, "snapshot", strings.TrimSuffix(s.snapshot(), "\n"))
 }
 
 // TestDeepTrials holds that a long line of trials leaves room for their plans, and
@@ -179,33 +171,28 @@ func TestDeepTrials(t *testing.T) {
 		u.executions = append(u.executions, trial(execution(id, id-1, first, int(id), "x", sessions.StatusOK), int(id), id-1, sessions.StageImprove, "plan of the trial", 0.5))
 	}
 	s := shows(u, 120, 30)
-	if view := s.view(); !strings.Contains(view, "#1000 I  plan of the trial") {
-		t.Errorf("the plan has no room:\n%s", view)
-	}
+	view := s.view()
+	expect(t, strings.Contains(view, "#1000 I  plan of the trial"), "the plan has no room:\n%s", view)
 	for _, r := range s.rows {
-		if n := len([]rune(r.guide)); n > mostGuide+2 {
-			t.Fatalf("a guide has %d characters", n)
-		}
+		n := len([]rune(r.guide))
+		insist(t, n <= mostGuide+2, "a guide has %d characters", n)
 	}
-	if text := s.progress(120); !strings.HasPrefix(text, "1,000 trials, 20 planned") {
-		t.Errorf("progress: %q", text)
-	}
+	text := s.progress(120)
+	expect(t, strings.HasPrefix(text, "1,000 trials, 20 planned"), "progress: %q", text)
 }
 
 // TestRoomForWhatRuns names all that runs on a small terminal.
 func TestRoomForWhatRuns(t *testing.T) {
 	u := aPicture()
-	u.executions, u.pulses = u.executions[:1], nil
+	u.executions, u.heartbeats = u.executions[:1], nil
 	for i := range 3 {
-		p := somePulses()[0]
+		p := someHeartbeats()[0]
 		p.Execution, p.Code = 10+i, strings.Repeat("work()\n", 9)
-		u.pulses = append(u.pulses, p)
+		u.heartbeats = append(u.heartbeats, p)
 	}
 	view := shows(u, 80, 24).view()
 	for _, want := range []string{"3fa9c1@10", "3fa9c1@11", "3fa9c1@12", "Interpreters", "Logistic"} {
-		if !strings.Contains(view, want) {
-			t.Errorf("%s is not seen:\n%s", want, view)
-		}
+		expect(t, strings.Contains(view, want), "%s is not seen:\n%s", want, view)
 	}
 }
 
@@ -214,9 +201,7 @@ func TestHelpScrolls(t *testing.T) {
 	s := shows(aPicture(), 80, 10)
 	press(s, "?")
 	last := helpText[len(helpText)-1]
-	if strings.Contains(s.view(), last) {
-		t.Fatal("the terminal is not low")
-	}
+	insist(t, !strings.Contains(s.view(), last), "the terminal is not low")
 	if press(s, "end"); !strings.Contains(s.view(), last) {
 		t.Errorf("its end is not seen:\n%s", s.view())
 	}
@@ -230,7 +215,6 @@ func TestTreePageIsNamed(t *testing.T) {
 		u.executions[i].Trial.Experiment = u.run.ID
 	}
 	const page = "\n~/.local/share/understudy/experiments/20260701-114800-K3F9A2B7QX/tree_plot.html\n"
-	if got := ansi.Strip(shows(u, 80, 24).view()); !strings.Contains(got, page) {
-		t.Error(got)
-	}
+	got := ansi.Strip(shows(u, 80, 24).view())
+	expect(t, strings.Contains(got, page), "%v", got)
 }

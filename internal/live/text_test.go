@@ -26,24 +26,8 @@ func TestClean(t *testing.T) {
 		{"other line ends", "a\u2028b\u0085c", "abc"},
 		{"broken UTF-8", "a\xffb", "a\ufffdb"},
 	} {
-		if got := clean(test.text); got != test.want {
-			t.Errorf("%s: %q became %q, not %q", test.what, test.text, got, test.want)
-		}
-	}
-}
-
-// TestPrinted holds that what a program printed is shown as a terminal would in the end.
-func TestPrinted(t *testing.T) {
-	for text, want := range map[string]string{
-		"\x1b[31mred\x1b[0m":                       "red",
-		"a\x1b]0;owned\ab":                         "ab",
-		"\x1b]8;;http://x\x1b\\text\x1b]8;;\x1b\\": "text",
-		"10%\r50%\r100%\nnext":                     "100%\nnext",
-		"e\u202e1":                                 "e1",
-	} {
-		if got := printed(text); got != want {
-			t.Errorf("%q became %q, not %q", text, got, want)
-		}
+		got := clean(test.text)
+		expect(t, got == test.want, "%s: %q became %q, not %q", test.what, test.text, got, test.want)
 	}
 }
 
@@ -54,20 +38,14 @@ func FuzzClean(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got := clean(text)
-		if !utf8.ValidString(got) {
-			t.Errorf("%q became %q, which is not UTF-8", text, got)
-		}
+		expect(t, utf8.ValidString(got), "%q became %q, which is not UTF-8", text, got)
 		for _, r := range got {
-			if r != '\n' && !unicode.IsGraphic(r) {
-				t.Errorf("%q became %q, which has %U", text, got, r)
-			}
+			expect(t, r == '\n' || unicode.IsGraphic(r), "%q became %q, which has %U", text, got, r)
 		}
-		if again := clean(got); again != got {
-			t.Errorf("%q became %q, and that %q", text, got, again)
-		}
-		if stripped := ansi.Strip(got); stripped != got {
-			t.Errorf("%q became %q, which has sequences: without them %q", text, got, stripped)
-		}
+		again := clean(got)
+		expect(t, again == got, "%q became %q, and that %q", text, got, again)
+		stripped := ansi.Strip(got)
+		expect(t, stripped == got, "%q became %q, which has sequences: without them %q", text, got, stripped)
 		if strings.IndexFunc(text, func(r rune) bool { return r < ' ' || r > '~' }) < 0 && got != text {
 			t.Errorf("%q is plain and became %q", text, got)
 		}

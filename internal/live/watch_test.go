@@ -19,12 +19,12 @@ type watching struct {
 	looked chan struct{}
 }
 
-func (w watching) Pulses(ctx context.Context, run string) ([]journal.Pulse, error) {
+func (w watching) Heartbeats(ctx context.Context, run string) ([]journal.Heartbeat, error) {
 	select {
 	case w.looked <- struct{}{}:
 	default:
 	}
-	return w.fakeSource.Pulses(ctx, run)
+	return w.fakeSource.Heartbeats(ctx, run)
 }
 
 // TestWatching quits at a key and at the end of its context, and leaves nothing open.
@@ -43,24 +43,18 @@ func TestWatching(t *testing.T) {
 		<-w.looked
 		want := error(nil)
 		if byKey {
-			if _, err := io.WriteString(keys, "q"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(keys, "q")
+			must(t, err)
 		} else {
 			stop()
 			want = context.Canceled
 		}
-		if err := <-ended; !errors.Is(err, want) {
-			t.Errorf("by key %v: %v", byKey, err)
-		}
+		err := <-ended
+		expect(t, errors.Is(err, want), "by key %v: %v", byKey, err)
 		stop()
 		_ = keys.Close()
-		if !w.closed {
-			t.Errorf("by key %v: the journal stays open", byKey)
-		}
-		if strings.Contains(out.String(), "\x1b[38;") {
-			t.Errorf("by key %v: there are colours", byKey)
-		}
+		expect(t, w.closed, "by key %v: the journal stays open", byKey)
+		expect(t, !strings.Contains(out.String(), "\x1b[38;"), "by key %v: there are colours", byKey)
 	}
 }
 
@@ -69,18 +63,13 @@ func TestUpdates(t *testing.T) {
 	f := &fakeSource{runs: []journal.Run{aRun(), pastRun()}, executions: anExperiment()}
 	m := &model{ctx: t.Context(), screen: newScreen(Options{}), poller: polls(f), dull: true}
 	look := m.look()
-	if m.look() != nil {
-		t.Error("a second look begins beside the first")
-	}
-	if _, cmd := m.Update(look()); cmd == nil || m.looking {
-		t.Fatal("no pause after a look")
-	}
+	expect(t, m.look() == nil, "a second look begins beside the first")
+	_, cmd := m.Update(look())
+	insist(t, cmd != nil && !m.looking, "no pause after a look")
 	pauses := m.pauses
 	m.Update(m.screen.styles) // nothing that is known
 	_, now := m.Update(tea.KeyPressMsg{Code: tea.KeyEnter})
-	if now == nil || !m.looking {
-		t.Fatal("what is opened is not looked at at once")
-	}
+	insist(t, now != nil && m.looking, "what is opened is not looked at at once")
 	if _, cmd := m.Update(pauseMsg(pauses)); cmd != nil {
 		t.Error("a pause that is out of date makes for a look")
 	}

@@ -44,9 +44,7 @@ annotations: {read_only: true, title: Fit}
 
 func TestWholePlugin(t *testing.T) {
 	p := describe("fit", "/p/fit.yaml", []byte(whole))
-	if p.State != Ready || !p.Callable {
-		t.Fatal(p.Problems)
-	}
+	insist(t, p.State == Ready && p.Callable, "%v", p.Problems)
 	for _, test := range []struct{ what, got, want string }{
 		{"signature", p.Signature, `(data, start=3.0, steps=16, method='ols', names=['a', 1.0, True, None, {'k': 2}], seed=None)`},
 		{"description", p.Description, "Fit a line. It returns the slope."},
@@ -87,13 +85,11 @@ Examples
 ...   [1])
 `},
 	} {
-		if diff := cmp.Diff(test.want, test.got); diff != "" {
-			t.Errorf("%s\n%s", test.what, diff)
-		}
+		diff := cmp.Diff(test.want, test.got)
+		expect(t, diff == "", "%s\n%s", test.what, diff)
 	}
-	if a := p.Annotations; a.Title != "Fit" || a.ReadOnly == nil || !*a.ReadOnly || a.Destructive != nil {
-		t.Errorf("annotations %+v", a)
-	}
+	a := p.Annotations
+	expect(t, a.Title == "Fit" && a.ReadOnly != nil && *a.ReadOnly && a.Destructive == nil, "annotations %+v", a)
 }
 
 // TestInputSchemaIsOne: the schema that is made of a plugin is one, and takes
@@ -209,12 +205,9 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := describe("p", "/some/where/p.yaml", []byte(test.text))
-			if p.State != Broken {
-				t.Fatalf("it is %s", p.State)
-			}
-			if diff := cmp.Diff(test.want, p.Reason()); diff != "" {
-				t.Error(diff)
-			}
+			insist(t, p.State == Broken, "it is %s", p.State)
+			diff := cmp.Diff(test.want, p.Reason())
+			expect(t, diff == "", "%v", diff)
 		})
 	}
 }
@@ -249,12 +242,9 @@ func TestNamesOfPlugins(t *testing.T) {
 		"my-plugin": "no name", "2d": "no name", "_hidden": "no name", "__import__": "no name", "naïve": "no name", "a b": "no name", "": "no name", strings.Repeat("a", 61): "no name",
 	} {
 		err := checkName(name)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", name, err)
-		}
-		if p := describe(name, name+".yaml", []byte("description: d\nname: "+string(encoded(name)))); p.Callable != (want == "") {
-			t.Errorf("%q is callable: %t", name, p.Callable)
-		}
+		expect(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)), "%q: %v", name, err)
+		p := describe(name, name+".yaml", []byte("description: d\nname: "+string(encoded(name))))
+		expect(t, p.Callable == (want == ""), "%q is callable: %t", name, p.Callable)
 	}
 }
 
@@ -267,21 +257,15 @@ func FuzzDescribe(f *testing.F) {
 	f.Add([]byte(head + "configuration: {a: {default: 2001-01-01}, b: {value: ~}}"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p := describe("p", "p.yaml", text)
-		if (p.State == Broken) != (len(p.Problems) > 0) {
-			t.Errorf("%s with problems %q", p.State, p.Problems)
-		}
+		expect(t, (p.State == Broken) == (len(p.Problems) > 0), "%s with problems %q", p.State, p.Problems)
 		if p.State == Broken {
 			if len(p.Reason()) > 100*len(text)+1000 {
 				t.Errorf("a reason of %d bytes for %d", len(p.Reason()), len(text))
 			}
 			return
 		}
-		if !json.Valid(p.Schema) {
-			t.Errorf("the schema is no JSON: %s", p.Schema)
-		}
-		if strings.Contains(p.Signature, "\n") {
-			t.Errorf("the signature has lines: %s", p.Signature)
-		}
+		expect(t, json.Valid(p.Schema), "the schema is no JSON: %s", p.Schema)
+		expect(t, !strings.Contains(p.Signature, "\n"), "the signature has lines: %s", p.Signature)
 		digest(p)
 	})
 }

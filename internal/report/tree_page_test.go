@@ -22,46 +22,33 @@ func browse(t *testing.T, page []byte) string {
 		t.Skip("needs chromium")
 	}
 	file := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(file, page, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, page, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	dom, err := exec.CommandContext(ctx, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--user-data-dir="+t.TempDir(), "--virtual-time-budget=10000", "--dump-dom", "file://"+file).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return html.UnescapeString(string(dom))
 }
 
 func TestThePageHoldsNothingThatCouldRun(t *testing.T) {
 	page, err := treePage(newSample(t).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text := string(page)
 	if strings.Count(text, "</script>") != 2 || strings.Count(text, "<script") != 2 || strings.Contains(text, "<img src=x") || strings.Contains(text, "<!-- ]]>") {
 		t.Error("code of a trial stands in the page as it is")
 	}
 	for _, outside := range []string{"https://", "src=\"http", "@import", "url("} {
-		if strings.Contains(text, outside) {
-			t.Errorf("the page needs %s", outside)
-		}
+		expect(t, !strings.Contains(text, outside), "the page needs %s", outside)
 	}
-	if strings.Contains(text, "{{") || !strings.Contains(text, "default-src 'none'") {
-		t.Error("the page is not filled in")
-	}
+	expect(t, !strings.Contains(text, "{{") && strings.Contains(text, "default-src 'none'"), "the page is not filled in")
 }
 
 func TestThePageOfAThousandTrials(t *testing.T) {
 	page, err := treePage(large(1000).load(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if dom := browse(t, page); strings.Count(dom, ` id="node-`) != 1000 {
-		t.Errorf("the page did not draw: %d bytes of DOM", len(dom))
-	}
+	must(t, err)
+	dom := browse(t, page)
+	expect(t, strings.Count(dom, ` id="node-`) == 1000, "the page did not draw: %d bytes of DOM", len(dom))
 }
 
 // large is an experiment of n trials: chains of ten, and some that failed.

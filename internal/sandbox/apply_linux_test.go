@@ -40,10 +40,7 @@ func TestApplyToAnotherUser(t *testing.T) {
 	pid := begin("60:100")
 	var now unix.Rlimit
 	err := limits.Apply(pid, false)
-	if _, got, _ := proc.LimitOf(pid, "Max open files"); err == nil && got != 60 || err != nil && got != 100 {
-		t.Errorf("%v, and it may have %d", err, got)
-	}
-	if unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now) == nil && err != nil {
-		t.Error(err)
-	}
+	_, got, _ := proc.LimitOf(pid, "Max open files")
+	expect(t, (err != nil || got == 60) && (err == nil || got == 100), "%v, and it may have %d", err, got)
+	expect(t, unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &now) != nil || err == nil, "%v", err)
 }

@@ -11,13 +11,9 @@ import (
 // what is written, and moves no processes.
 func fakeCgroup(t *testing.T, dir string, files ...string) string {
 	t.Helper()
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(dir, 0o755))
 	for _, name := range append(files, "cgroup.procs", "cgroup.subtree_control") {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	return dir
 }
@@ -25,9 +21,7 @@ func fakeCgroup(t *testing.T, dir string, files ...string) string {
 func content(t *testing.T, path ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return string(data)
 }
 
@@ -49,18 +43,14 @@ func TestOwnGroup(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, err := ownGroup(test.own, test.mounts)
-			if got != test.want || (err == nil) != (test.fault == "") || err != nil && !strings.Contains(err.Error(), test.fault) {
-				t.Errorf("%q, %v", got, err)
-			}
+			expect(t, got == test.want && (err == nil) == (test.fault == "") && (err == nil || strings.Contains(err.Error(), test.fault)), "%q, %v", got, err)
 		})
 	}
 }
 
 func TestDelegation(t *testing.T) {
 	write := func(dir, name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	top := t.TempDir() // what is above it has no cgroup.procs
 	dir := fakeCgroup(t, top, "memory.max")
@@ -84,9 +74,8 @@ func TestDelegation(t *testing.T) {
 		"one that is not": {filepath.Join(top, "none"), true, "can't be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := isDelegated(test.dir, test.root); (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-				t.Error(err)
-			}
+			err := isDelegated(test.dir, test.root)
+			expect(t, (err == nil) == (test.want == "") && (err == nil || strings.Contains(err.Error(), test.want)), "%v", err)
 		})
 	}
 }
@@ -96,9 +85,8 @@ func TestLeafOfAnEarlierServer(t *testing.T) {
 	for dir, want := range map[string]string{
 		"/sys/fs/cgroup": "/sys/fs/cgroup", "/sys/fs/cgroup/understudy-server": "/sys/fs/cgroup", "/sys/fs/cgroup/u.service": "/sys/fs/cgroup/u.service",
 	} {
-		if got := divided(dir); got != want {
-			t.Errorf("%s: %s", dir, got)
-		}
+		got := divided(dir)
+		expect(t, got == want, "%s: %s", dir, got)
 	}
 }
 
@@ -106,21 +94,15 @@ func TestLeafOfAnEarlierServer(t *testing.T) {
 func TestFindCgroup(t *testing.T) {
 	dir, err := FindCgroup()
 	t.Logf("%q, %v", dir, err)
-	if err == nil && !filepath.IsAbs(dir) {
-		t.Errorf("%q", dir)
-	}
+	expect(t, err != nil || filepath.IsAbs(dir), "%q", dir)
 }
 
 func TestGroups(t *testing.T) {
 	dir := fakeCgroup(t, t.TempDir())
-	if err := os.Mkdir(filepath.Join(dir, "session-1"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "session-1"), 0o755))
 	fakeCgroup(t, filepath.Join(dir, serverGroup))
 	groups, err := openCgroups(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := content(t, dir, "cgroup.subtree_control"); got != "+memory +pids +cpu" {
 		t.Errorf("%q", got)
 	}
@@ -128,9 +110,7 @@ func TestGroups(t *testing.T) {
 		t.Error("an old group is left")
 	}
 	g := &Group{dir: fakeCgroup(t, filepath.Join(dir, "session-2"), "memory.max", "memory.swap.max", "pids.max", "cpu.max", "cgroup.kill")}
-	if err := g.limit(Limits{Memory: 1 << 30, Processes: 64, CPUs: 1.5}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, g.limit(Limits{Memory: 1 << 30, Processes: 64, CPUs: 1.5}))
 	for _, want := range []string{"session-1", "session-3"} { // not one that somebody is in
 		if got, err := groups.Add(Limits{}); err != nil || filepath.Base(got.dir) != want {
 			t.Errorf("%+v, %v", got, err)
@@ -146,9 +126,7 @@ func TestGroups(t *testing.T) {
 	}
 	for i, want := range []bool{false, true, false} {
 		events := "low 0\nmax 7\noom 1\noom_kill " + []string{"0", "1", "1"}[i] + "\n"
-		if err := os.WriteFile(filepath.Join(g.dir, "memory.events"), []byte(events), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(g.dir, "memory.events"), []byte(events), 0o644))
 		if got := g.KilledForMemory(); got != want {
 			t.Errorf("%d: %v", i, got)
 		}

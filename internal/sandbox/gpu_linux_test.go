@@ -16,15 +16,9 @@ func cardsAt(t *testing.T, names ...string) string {
 	root := resolved(t.TempDir())
 	for _, name := range names {
 		path := filepath.Join(root, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(path, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, nil, 0o600))
+		must(t, os.Chmod(path, 0o666))
 	}
 	return root
 }
@@ -45,17 +39,14 @@ func TestCards(t *testing.T) {
 		"all":  {"all", "nvidiactl nvidia-uvm nvidia0 nvidia10 nvidia-uvm-tools nvidia-cap12", "nvidia-modeset nvidia-cap1 nvidia-cap2"},
 	} {
 		w, err := New(Settings{Mode: Strict, GPU: strings.Fields(test.asked), root: root}, generous)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		rules := w.base(root, nil).Landlock
 		if got := ruled(rules, root+"/dev", unix.LANDLOCK_ACCESS_FS_IOCTL_DEV); got != test.opened {
 			t.Errorf("%s: the rules open %s", name, got)
 		}
 		read := ruled(rules, root+"/sys", unix.LANDLOCK_ACCESS_FS_READ_DIR)
-		if want := "0000:01:00.0 nvidia_uvm"; test.asked == "" && read != "" || test.asked != "" && read != want {
-			t.Errorf("%s: the rules let it read %q", name, read)
-		}
+		want := "0000:01:00.0 nvidia_uvm"
+		expect(t, (test.asked != "" || read == "") && (test.asked == "" || read == want), "%s: the rules let it read %q", name, read)
 		w.host.Landlock = 0
 		_, shut := w.unruled()
 		for i, path := range shut {
@@ -93,17 +84,11 @@ func TestCardsThatCanNotBeHad(t *testing.T) {
 	} {
 		root := cardsAt(t, test.here...)
 		if slices.Contains(test.here, "dev/nvidia0") {
-			if err := os.Chmod(filepath.Join(root, "dev/nvidia0"), test.mode); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chmod(filepath.Join(root, "dev/nvidia0"), test.mode))
 		}
 		_, err := New(Settings{Mode: Standard, GPU: strings.Split(test.asked, ","), root: root}, generous)
-		if err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if strings.Count(err.Error(), "gpu: ") != 1 || !strings.HasSuffix(err.Error(), "leave --gpu out") && name != "another card" {
-			t.Errorf("%s: it is not said what to do: %v", name, err)
-		}
+		expect(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v", name, err)
+		expect(t, strings.Count(err.Error(), "gpu: ") == 1 && (strings.HasSuffix(err.Error(), "leave --gpu out") || name == "another card"), "%s: it is not said what to do: %v", name, err)
 	}
 }
 
@@ -119,12 +104,9 @@ func TestCardsInWords(t *testing.T) {
 		"in the way": {[]string{"dev/nvidiactl", "dev/nvidia0"}, nil, "with --gpu all the server would not start: there is no "},
 	} {
 		w, err := New(Settings{Mode: Standard, GPU: test.asked, root: cardsAt(t, test.here...)}, generous)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := w.GPU(); !strings.Contains(got, test.want) {
-			t.Errorf("%s: %s", name, got)
-		}
+		must(t, err)
+		got := w.GPU()
+		expect(t, strings.Contains(got, test.want), "%s: %s", name, got)
 	}
 }
 
@@ -145,18 +127,14 @@ func TestCardsOpen(t *testing.T) {
 			settings.GPU = []string{"all"}
 		}
 		w, err := New(settings, test.host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		open := slices.DeleteFunc(w.Open(), func(sentence string) bool { return !strings.Contains(sentence, "--gpu") })
 		if len(open) != len(test.open) {
 			t.Errorf("%s: %q", name, open)
 			continue
 		}
 		for i, part := range test.open {
-			if !strings.Contains(open[i], part) {
-				t.Errorf("%s: %q", name, open)
-			}
+			expect(t, strings.Contains(open[i], part), "%s: %q", name, open)
 		}
 	}
 }

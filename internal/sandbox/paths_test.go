@@ -18,18 +18,12 @@ func TestKeepDirectory(t *testing.T) {
 		"a directory": func() error { return os.Mkdir(there, 0o700) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := put(); err != nil {
-				t.Fatal(err)
-			}
-			if err := keepDirectory(home, "tmp"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, put())
+			must(t, keepDirectory(home, "tmp"))
 			if info, err := os.Lstat(there); err != nil || !info.IsDir() {
 				t.Errorf("it is %v, %v", info, err)
 			}
-			if err := os.Remove(there); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(there))
 		})
 	}
 	if _, err := os.Stat(outside); err != nil {
@@ -43,42 +37,23 @@ func TestPathsAreSettledOnce(t *testing.T) {
 	base := t.TempDir()
 	given, shared, outside := filepath.Join(base, "given"), filepath.Join(base, "shared"), filepath.Join(base, "outside")
 	for _, dir := range []string{given, shared, outside} {
-		if err := os.Mkdir(dir, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(dir, 0o777))
 	}
 	link := filepath.Join(base, "link")
-	if err := os.Symlink(given, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(given, link))
 	w, err := New(Settings{Mode: Standard, Read: []string{link}, Shared: shared}, Host{Landlock: 7, User: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range []string{given, shared} {
-		if err := os.Rename(path, path+"-moved"); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(outside, path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(path, path+"-moved"))
+		must(t, os.Symlink(outside, path))
 	}
-	if !slices.Equal(w.settings.Read, []string{resolved(base) + "/given"}) {
-		t.Errorf("to read: %v", w.settings.Read)
-	}
+	expect(t, slices.Equal(w.settings.Read, []string{resolved(base) + "/given"}), "to read: %v", w.settings.Read)
 	home := filepath.Join(base, "outside", "home")
 	gotHome, gotWorkdir := w.locate(home, shared)
-	if gotHome != home || gotWorkdir != shared {
-		t.Errorf("got %s, %s", gotHome, gotWorkdir)
-	}
+	expect(t, gotHome == home && gotWorkdir == shared, "got %s, %s", gotHome, gotWorkdir)
 	work := filepath.Join(home, "work")
-	if err := os.MkdirAll(home, 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(base, work); err != nil {
-		t.Fatal(err)
-	}
-	if _, got := w.locate(home, work); got != work {
-		t.Errorf("a link in the place of a working directory is followed: %s", got)
-	}
+	must(t, os.MkdirAll(home, 0o777))
+	must(t, os.Symlink(base, work))
+	_, got := w.locate(home, work)
+	expect(t, got == work, "a link in the place of a working directory is followed: %s", got)
 }

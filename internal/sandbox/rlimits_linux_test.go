@@ -23,9 +23,7 @@ func TestRlimits(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := rlimitsFor(test.limits, test.ownUsers)
-			if len(got) != len(test.want) {
-				t.Fatalf("got %v, want %v", got, test.want)
-			}
+			insist(t, len(got) == len(test.want), "got %v, want %v", got, test.want)
 			for _, limit := range got {
 				if want := test.want[int(limit[0])]; limit[1] != want || limit[2] != want {
 					t.Errorf("resource %d: got %v, want %d", limit[0], limit, want)
@@ -39,8 +37,7 @@ func TestReleaseAtLeast(t *testing.T) {
 	for release, want := range map[string]bool{
 		"5.14.0": true, "5.13.19-2-pve": false, "6.8.0-31-generic": true, "4.18.0": false, "6.1": true, "": false, "nonsense": false,
 	} {
-		if got := releaseAtLeast(release, 5, 14); got != want {
-			t.Errorf("%q: got %v", release, got)
-		}
+		got := releaseAtLeast(release, 5, 14)
+		expect(t, got == want, "%q: got %v", release, got)
 	}
 }

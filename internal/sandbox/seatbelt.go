@@ -10,20 +10,20 @@ import (
 	"strings"
 )
 
-// Enclose makes a command run behind the wall, on macOS, where a process is confined
+// WrapCommand makes a command run behind the wall, on macOS, where a process is confined
 // from outside: home and workdir are its own. On other systems, and without a wall, it
 // changes nothing: there a worker confines itself.
-func (w *Wall) Enclose(cmd *exec.Cmd, home, workdir string) {
+func (w *Wall) WrapCommand(cmd *exec.Cmd, home, workdir string) {
 	if w == nil || runtime.GOOS != "darwin" {
 		return
 	}
 	settings := w.settings
 	settings.Network.Hosts = nil // the proxy listens in networks of sessions, which there are none of
 	home, workdir = w.locate(home, workdir)
-	enclose(cmd, settings, home, workdir)
+	wrapCommand(cmd, settings, home, workdir)
 }
 
-func enclose(cmd *exec.Cmd, settings Settings, home, workdir string) {
+func wrapCommand(cmd *exec.Cmd, settings Settings, home, workdir string) {
 	program := append([]string{cmd.Path}, cmd.Args[1:]...)
 	cmd.Args = SeatbeltCommand(Seatbelt(settings, home, workdir), program)
 	cmd.Path = cmd.Args[0]

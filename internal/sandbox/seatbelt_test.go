@@ -46,9 +46,7 @@ func parseProfile(t *testing.T, text string) (forms []form) {
 			i += size
 		}
 	}
-	if len(stack) != 1 {
-		t.Fatal("a parenthesis is missing")
-	}
+	insist(t, len(stack) == 1, "a parenthesis is missing")
 	for _, each := range stack[0] {
 		forms = append(forms, each.(form))
 	}
@@ -68,9 +66,8 @@ func scanString(t *testing.T, source string, raw bool) (text, int) {
 			return text(said.String()), i + 1
 		case c == '\\' && !raw && source[i+1] == 'x':
 			var code byte
-			if _, err := fmt.Sscanf(source[i+2:i+4], "%02x", &code); err != nil {
-				t.Fatal(err)
-			}
+			_, err := fmt.Sscanf(source[i+2:i+4], "%02x", &code)
+			insist(t, err == nil, "%v", err)
 			said.WriteByte(code)
 			i += 3
 		case c == '\\' && !raw:
@@ -101,31 +98,20 @@ func TestSeatbelt(t *testing.T) {
 		t.Errorf("got %v at first", forms[:2])
 	}
 	for _, rule := range forms[2:] {
-		if rule[0] != "allow" {
-			t.Errorf("got %v", rule)
-		}
+		expect(t, rule[0] == "allow", "got %v", rule)
 	}
 	within := func(path string) form { return form{"subpath", text(path)} }
 	for _, path := range []string{"/data", "/py", "/usr/lib", "/System/Library", "/opt", "/s/home", "/s/work", "/results"} {
-		if !allows(forms, "file-read*", within(path)) {
-			t.Errorf("%s can't be read", path)
-		}
+		expect(t, allows(forms, "file-read*", within(path)), "%s can't be read", path)
 	}
 	for path, want := range map[string]bool{"/s/home": true, "/s/work": true, "/results": true, "/data": false, "/py": false, "/usr/lib": false, "/s": false} {
-		if got := allows(forms, "file-write*", within(path)); got != want {
-			t.Errorf("writing in %s: got %v", path, got)
-		}
+		got := allows(forms, "file-write*", within(path))
+		expect(t, got == want, "writing in %s: got %v", path, got)
 	}
-	if !allows(forms, "file-read-metadata", form{"literal", text("/s")}) || allows(forms, "file-read*", form{"literal", text("/s")}) {
-		t.Error("of a directory above, a session is to know that it is there and no more")
-	}
-	if !allows(forms, "signal", form{"target", "same-sandbox"}) {
-		t.Error("a session can't end its children")
-	}
+	expect(t, allows(forms, "file-read-metadata", form{"literal", text("/s")}) && !allows(forms, "file-read*", form{"literal", text("/s")}), "of a directory above, a session is to know that it is there and no more")
+	expect(t, allows(forms, "signal", form{"target", "same-sandbox"}), "a session can't end its children")
 	for _, rule := range forms {
-		if slices.Contains(rule, any("network*")) || cmp.Equal(rule, form{"allow", "network-outbound"}) {
-			t.Errorf("there is a network: %v", rule)
-		}
+		expect(t, !slices.Contains(rule, any("network*")) && !cmp.Equal(rule, form{"allow", "network-outbound"}), "there is a network: %v", rule)
 	}
 }
 
@@ -133,23 +119,18 @@ func TestSeatbeltStrict(t *testing.T) {
 	t.Parallel()
 	forms := parseProfile(t, Seatbelt(Settings{Mode: Strict}, "/h", "/w"))
 	for path, want := range map[string]bool{"/usr/lib": true, "/opt": false, "/usr/local": false, "/private/etc": false} {
-		if got := allows(forms, "file-read*", form{"subpath", text(path)}); got != want {
-			t.Errorf("reading %s: got %v", path, got)
-		}
+		got := allows(forms, "file-read*", form{"subpath", text(path)})
+		expect(t, got == want, "reading %s: got %v", path, got)
 	}
 }
 
 func TestSeatbeltNetwork(t *testing.T) {
 	t.Parallel()
 	all := parseProfile(t, Seatbelt(Settings{Network: Network{All: true}}, "/h", "/w"))
-	if !slices.ContainsFunc(all, func(rule form) bool { return cmp.Equal(rule, form{"allow", "network*"}) }) {
-		t.Error("there is no network")
-	}
+	expect(t, slices.ContainsFunc(all, func(rule form) bool { return cmp.Equal(rule, form{"allow", "network*"}) }), "there is no network")
 	some := parseProfile(t, Seatbelt(Settings{Network: Network{Hosts: []string{"pypi.org"}}}, "/h", "/w"))
 	proxy := form{"remote", "ip", text(fmt.Sprintf("localhost:%d", proxyPort))}
-	if !allows(some, "network-outbound", proxy) {
-		t.Error("the proxy can't be reached")
-	}
+	expect(t, allows(some, "network-outbound", proxy), "the proxy can't be reached")
 }
 
 func TestSeatbeltQuotes(t *testing.T) {
@@ -158,12 +139,9 @@ func TestSeatbeltQuotes(t *testing.T) {
 		`/x")(allow default)("`, `/back\slash`, `/back\`, "/new\nline", "/ümläut 文", `/a"b`, "/#\"x", "/; comment", "/tab\t\x7f", "/$(x)",
 	} {
 		forms := parseProfile(t, Seatbelt(Settings{}, path, "/w"))
-		if !allows(forms, "file-write*", form{"subpath", text(path)}) {
-			t.Errorf("%q is not the path that may be written", path)
-		}
-		if plain := parseProfile(t, Seatbelt(Settings{}, "/plain", "/w")); len(plain) != len(forms) {
-			t.Errorf("%q makes %d rules of %d", path, len(forms), len(plain))
-		}
+		expect(t, allows(forms, "file-write*", form{"subpath", text(path)}), "%q is not the path that may be written", path)
+		plain := parseProfile(t, Seatbelt(Settings{}, "/plain", "/w"))
+		expect(t, len(plain) == len(forms), "%q makes %d rules of %d", path, len(forms), len(plain))
 	}
 }
 
@@ -173,9 +151,7 @@ func TestSeatbeltQuotes(t *testing.T) {
 func TestSeatbeltLinks(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	home, link, outside := filepath.Join(dir, "target", "home"), filepath.Join(dir, "link"), filepath.Join(dir, "outside")
 	for _, made := range []error{
 		os.MkdirAll(home, 0o700), os.Mkdir(outside, 0o700), os.Symlink(filepath.Join(dir, "target"), link), os.Symlink(outside, filepath.Join(home, "work")),
@@ -185,28 +161,22 @@ func TestSeatbeltLinks(t *testing.T) {
 		}
 	}
 	w, err := New(Settings{Mode: Standard, Write: []string{link}}, Host{User: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gotHome, workdir := w.locate(filepath.Join(link, "home"), filepath.Join(link, "home", "work"))
 	forms := parseProfile(t, Seatbelt(w.settings, gotHome, workdir))
 	for _, path := range []string{home, filepath.Join(home, "work"), filepath.Dir(home)} {
-		if !allows(forms, "file-write*", form{"subpath", text(path)}) {
-			t.Errorf("%s can't be written to: %v", path, forms)
-		}
+		expect(t, allows(forms, "file-write*", form{"subpath", text(path)}), "%s can't be written to: %v", path, forms)
 	}
 	for _, path := range []string{outside, ""} {
-		if allows(forms, "file-write*", form{"subpath", text(path)}) {
-			t.Errorf("%q is open: %v", path, forms)
-		}
+		expect(t, !allows(forms, "file-write*", form{"subpath", text(path)}), "%q is open: %v", path, forms)
 	}
 }
 
-func TestEnclose(t *testing.T) {
+func TestWrapCommand(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("/py/bin/python", "-u", "-m", "pyworker")
 	cmd.Env = []string{"HOME=/Users/me"}
-	enclose(cmd, Settings{}, "/h", "/w")
+	wrapCommand(cmd, Settings{}, "/h", "/w")
 	want := []string{"/usr/bin/sandbox-exec", "-p", Seatbelt(Settings{}, "/h", "/w"), "--", "/py/bin/python", "-u", "-m", "pyworker"}
 	if diff := cmp.Diff(want, cmd.Args); diff != "" || cmd.Path != want[0] {
 		t.Errorf("got %q: %s", cmd.Path, diff)
@@ -215,8 +185,6 @@ func TestEnclose(t *testing.T) {
 		t.Error(diff)
 	}
 	var none *Wall
-	none.Enclose(cmd, "/h", "/w")
-	if len(cmd.Args) != len(want) {
-		t.Error("no wall confines")
-	}
+	none.WrapCommand(cmd, "/h", "/w")
+	expect(t, len(cmd.Args) == len(want), "no wall confines")
 }

@@ -46,18 +46,14 @@ func calling(name string, arguments ...uint64) call {
 func endings(t *testing.T, filter []byte, calls []call) []unix.Errno {
 	t.Helper()
 	input, err := json.Marshal(map[string]any{"filter": filter, "trials": calls})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if filter == nil {
 		input = bytes.Replace(input, []byte(`"filter":null`), []byte(`"filter":""`), 1)
 	}
 	cmd := exec.Command(python(), "testdata/trials.py")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(input), os.Stderr
 	output, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("trials.py: %v", err)
-	}
+	insist(t, err == nil, "trials.py: %v", err)
 	var numbers []int
 	if err := json.Unmarshal(output, &numbers); err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -73,9 +69,7 @@ func endings(t *testing.T, filter []byte, calls []call) []unix.Errno {
 func mustFilter(t testing.TB, inet bool) []byte {
 	t.Helper()
 	program, err := filter(liberties{inet: inet})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return program
 }
 
@@ -301,9 +295,7 @@ func TestWhatForbids(t *testing.T) {
 		}
 	}
 	// Some hosts refuse root one or the other.
-	if len(same) > len(names)/8 {
-		t.Errorf("without a filter these fail in the same way, so their trials prove nothing: %q", same)
-	}
+	expect(t, len(same) <= len(names)/8, "without a filter these fail in the same way, so their trials prove nothing: %q", same)
 }
 
 func TestPermittedCalls(t *testing.T) {
@@ -356,39 +348,15 @@ func TestCallsThatAreMissing(t *testing.T) {
 	}
 }
 
-func TestOrdinaryPrograms(t *testing.T) {
-	t.Parallel()
-	for name, inet := range map[string]bool{"inet": true, "no inet": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			input, err := json.Marshal(map[string]any{"filter": mustFilter(t, inet), "inet": inet})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var complaints bytes.Buffer
-			cmd := exec.Command(python(), "testdata/ordinary.py")
-			cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
-			cmd.Stdin, cmd.Stderr = bytes.NewReader(input), &complaints
-			if output, err := cmd.Output(); err != nil {
-				t.Errorf("%v after %q\n%s", err, output, &complaints)
-			}
-		})
-	}
-}
-
 // TestFilterOfAnyArchitecture assembles the filter of the architecture that the tests
 // don't run on.
 func TestFilterOfAnyArchitecture(t *testing.T) {
 	t.Parallel()
 	usual, err := usualCalls()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"amd64", "arm64"} {
 		info, err := arch.GetInfo(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		answers := answersTo(info, usual, conditionalCalls(liberties{inet: true}))
 		if _, err := encode(assembleFilter(info, answers)); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -411,14 +379,10 @@ func TestFilterOfAnyArchitecture(t *testing.T) {
 func TestFilterAnswers(t *testing.T) {
 	t.Parallel()
 	info, err := arch.GetInfo("arm64")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	answers := map[int]answer{3: allowed, 4: allowed, 7: missing, 9: allowed, 300: allowed}
 	vm, err := bpf.NewVM(assembleFilter(info, answers))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for number := range 400 {
 		want := refused
 		if got, ok := answers[number]; ok {
@@ -432,12 +396,8 @@ func TestFilterAnswers(t *testing.T) {
 			binary.BigEndian.PutUint32(data[numberOffset:], uint32(number))
 			binary.BigEndian.PutUint32(data[archOffset:], id)
 			got, err := vm.Run(data)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != int(want[0].(bpf.RetConstant).Val) {
-				t.Errorf("%d of %#x: got %#x", number, id, got)
-			}
+			must(t, err)
+			expect(t, got == int(want[0].(bpf.RetConstant).Val), "%d of %#x: got %#x", number, id, got)
 		}
 	}
 }

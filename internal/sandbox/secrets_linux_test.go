@@ -14,16 +14,10 @@ func TestWithoutSecrets(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"one", "our/hosts", "our/key.pem", "our/key.pem~", "our/data/journal", "data-sets/a"} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, nil, 0o600))
 	}
-	if err := os.Symlink("our/key.pem", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink("our/key.pem", filepath.Join(dir, "link")))
 	at := func(names ...string) (paths []string) {
 		for _, name := range names {
 			paths = append(paths, filepath.Join(dir, name))
@@ -47,36 +41,26 @@ func TestWithoutSecrets(t *testing.T) {
 func TestRenewedSecrets(t *testing.T) {
 	dir := resolved(t.TempDir())
 	at := func(names ...string) string { return filepath.Join(append([]string{dir}, names...)...) }
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	renew := func(to string) {
-		must(os.Mkdir(at(to), 0o755))
-		must(os.WriteFile(at(to, "tokens"), nil, 0o600))
-		must(os.Symlink(to, at("..new")))
-		must(os.Rename(at("..new"), at("..data")))
+		must(t, os.Mkdir(at(to), 0o755))
+		must(t, os.WriteFile(at(to, "tokens"), nil, 0o600))
+		must(t, os.Symlink(to, at("..new")))
+		must(t, os.Rename(at("..new"), at("..data")))
 	}
 	renew("..1")
-	must(os.Symlink("..data/tokens", at("tokens")))
-	must(os.WriteFile(at("hosts"), nil, 0o644))
+	must(t, os.Symlink("..data/tokens", at("tokens")))
+	must(t, os.WriteFile(at("hosts"), nil, 0o644))
 	w, err := New(Settings{Mode: Standard, Secrets: []string{at("tokens")}}, generous)
-	must(err)
+	must(t, err)
 	w.system.read = []string{dir}
 	before := w.base(dir, nil)
 	renew("..2")
 	after := w.base(dir, nil)
-	if before.Same(after) {
-		t.Error("who has read the rules of before is taken for one who has those of now")
-	}
+	expect(t, !before.Same(after), "who has read the rules of before is taken for one who has those of now")
 	for _, path := range []string{at("..1", "tokens"), at("..2", "tokens"), at("hosts")} {
 		read := slices.ContainsFunc(after.Landlock.Rules, func(r rule) bool {
 			return r[1].(uint64)&unix.LANDLOCK_ACCESS_FS_READ_FILE != 0 && within(path, []string{r[0].(string)})
 		})
-		if read != (path == at("hosts")) {
-			t.Errorf("may %s be read: %v", path, read)
-		}
+		expect(t, read == (path == at("hosts")), "may %s be read: %v", path, read)
 	}
 }

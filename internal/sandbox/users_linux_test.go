@@ -14,27 +14,15 @@ func TestAdmit(t *testing.T) {
 		t.Skip("only root gives files away")
 	}
 	w, err := New(Settings{Mode: Standard}, generous)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Admit("family", dir); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o600))
+	must(t, w.Admit("family", dir))
 	owner := ownerOf(t, dir)
-	if owner == 0 || ownerOf(t, file) != 0 {
-		t.Errorf("the directory belongs to %d, the file to %d", owner, ownerOf(t, file))
-	}
-	if err := w.Admit("another", t.TempDir()); err != nil {
-		t.Fatal(err)
-	}
-	if w.families.all["another"].user == owner {
-		t.Error("two families have one user")
-	}
+	expect(t, owner != 0 && ownerOf(t, file) == 0, "the directory belongs to %d, the file to %d", owner, ownerOf(t, file))
+	must(t, w.Admit("another", t.TempDir()))
+	expect(t, w.families.all["another"].user != owner, "two families have one user")
 }
 
 // Sessions that share a directory are whom it belongs to, and nobody may be root.
@@ -46,34 +34,23 @@ func TestSharedDirectory(t *testing.T) {
 	if _, err := New(Settings{Mode: Standard, Shared: dir}, generous); err == nil || !strings.Contains(err.Error(), "chown") {
 		t.Errorf("a directory of root's: got %v", err)
 	}
-	if err := os.Lchown(dir, 4242, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Lchown(dir, 4242, 0))
 	if _, err := New(Settings{Mode: Standard, Shared: dir}, generous); err == nil || !strings.Contains(err.Error(), "chgrp") {
 		t.Errorf("a directory of root's group: got %v", err)
 	}
-	if err := os.Lchown(dir, 4242, 5353); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Lchown(dir, 4242, 5353))
 	w, err := New(Settings{Mode: Standard, Shared: dir}, generous)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, family := range []string{"one", "two"} {
-		if err := w.Admit(family); err != nil {
-			t.Fatal(err)
-		}
-		if got := w.families.all[family].account; got != (account{4242, 5353}) {
-			t.Errorf("%s runs as %v", family, got)
-		}
+		must(t, w.Admit(family))
+		got := w.families.all[family].account
+		expect(t, got == (account{4242, 5353}), "%s runs as %v", family, got)
 	}
 }
 
 func ownerOf(t *testing.T, path string) int {
 	t.Helper()
 	info, err := os.Lstat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return int(info.Sys().(*syscall.Stat_t).Uid)
 }

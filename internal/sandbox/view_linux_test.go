@@ -13,21 +13,13 @@ func TestView(t *testing.T) {
 	base := t.TempDir()
 	closed, home, library := filepath.Join(base, "closed"), filepath.Join(base, "closed", "home"), filepath.Join(base, "closed", "library")
 	for _, dir := range []string{filepath.Join(home, "tmp"), library} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(dir, 0o755))
 	}
-	if err := os.Chmod(closed, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(closed, 0o700))
 	w, err := New(Settings{Mode: Standard, Read: []string{library, filepath.Join(base, "missing")}}, generous)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := w.Profile("f", home, filepath.Join(home, "work"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	v := p.Base.View
 	if want := []bind{{filepath.Join(home, "tmp"), "/tmp", true}, {home, home, true}}; !slices.Equal(p.Binds, want) {
 		t.Errorf("its own binds are %v", p.Binds)
@@ -35,12 +27,8 @@ func TestView(t *testing.T) {
 	if want := []bind{{library, library, false}}; !slices.Equal(v.Binds, want) {
 		t.Errorf("the binds of all are %v", v.Binds)
 	}
-	if !slices.Contains(v.Covers, "/root") {
-		t.Errorf("root's home is seen: %v", v.Covers)
-	}
-	if !within(home, append(v.Covers, "/tmp", "/dev/shm")) {
-		t.Errorf("%s, which only root may search, is in the way: %v", closed, v.Covers)
-	}
+	expect(t, slices.Contains(v.Covers, "/root"), "root's home is seen: %v", v.Covers)
+	expect(t, within(home, append(v.Covers, "/tmp", "/dev/shm")), "%s, which only root may search, is in the way: %v", closed, v.Covers)
 }
 
 // A worker that was forked ahead has what its session asks for, until a directory is
@@ -49,43 +37,25 @@ func TestAhead(t *testing.T) {
 	base := t.TempDir()
 	homes, data := filepath.Join(base, "homes"), filepath.Join(base, "data")
 	w, err := New(Settings{Mode: Standard, Read: []string{data}}, generous)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if w.Ahead() != nil {
-		t.Error("a view is made of no homes")
-	}
+	must(t, err)
+	expect(t, w.Ahead() == nil, "a view is made of no homes")
 	w.ExpectHomes(homes)
-	if w.Ahead() != nil {
-		t.Error("a view is made of homes that are not there")
-	}
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	expect(t, w.Ahead() == nil, "a view is made of homes that are not there")
 	profile := func(workdir string) *Base {
 		t.Helper()
 		p, err := w.Profile("f", filepath.Join(homes, "one"), workdir)
-		must(err)
+		must(t, err)
 		return p.Base
 	}
-	must(os.MkdirAll(filepath.Join(homes, "one", "work"), 0o755))
-	must(os.Mkdir(data, 0o755))
+	must(t, os.MkdirAll(filepath.Join(homes, "one", "work"), 0o755))
+	must(t, os.Mkdir(data, 0o755))
 	ahead := w.Ahead()
-	if !ahead.Same(profile(filepath.Join(homes, "one", "work"))) {
-		t.Error("what is put into force ahead is not what a session asks for")
-	}
-	must(os.Mkdir(filepath.Join(base, "elsewhere"), 0o755))
-	if ahead.Same(profile(filepath.Join(base, "elsewhere"))) || ahead.Same(nil) {
-		t.Error("a session that works elsewhere has the view of the others")
-	}
-	must(os.Rename(data, data+"-before"))
-	must(os.Mkdir(data, 0o755))
-	if ahead.Same(profile(filepath.Join(homes, "one", "work"))) {
-		t.Error("a directory that has taken the place of another is not told from it")
-	}
+	expect(t, ahead.Same(profile(filepath.Join(homes, "one", "work"))), "what is put into force ahead is not what a session asks for")
+	must(t, os.Mkdir(filepath.Join(base, "elsewhere"), 0o755))
+	expect(t, !ahead.Same(profile(filepath.Join(base, "elsewhere"))) && !ahead.Same(nil), "a session that works elsewhere has the view of the others")
+	must(t, os.Rename(data, data+"-before"))
+	must(t, os.Mkdir(data, 0o755))
+	expect(t, !ahead.Same(profile(filepath.Join(homes, "one", "work"))), "a directory that has taken the place of another is not told from it")
 }
 
 func TestBetween(t *testing.T) {
@@ -94,22 +64,17 @@ func TestBetween(t *testing.T) {
 		"/p/r": {}, "/p/a/b/r": {"/p/a/b", "/p/a"}, "/p/r/c/d": nil, "/p/r/w/e/r": {"/p/r/w/e"}, "/elsewhere": nil,
 	} {
 		above, changeable := between(path, write, read)
-		if !slices.Equal(above, want) || changeable != (want != nil) {
-			t.Errorf("%s: got %q, %v", path, above, changeable)
-		}
+		expect(t, slices.Equal(above, want) && changeable == (want != nil), "%s: got %q, %v", path, above, changeable)
 	}
 }
 
 func TestRightsByVersion(t *testing.T) {
 	for version, words := range map[int]int{1: 1, 3: 1, 4: 2, 6: 3, 7: 3} {
 		l := newLandlock(version, []string{"/usr"}, []string{"/dev/null"}, []string{"/tmp"}, nil)
-		if l.Words != words {
-			t.Errorf("version %d: %d words", version, l.Words)
-		}
+		expect(t, l.Words == words, "version %d: %d words", version, l.Words)
 		for _, r := range l.Rules {
-			if rights := r[1].(uint64); rights&^l.Files != 0 || rights == 0 {
-				t.Errorf("version %d: %v has rights that the kernel doesn't know", version, r)
-			}
+			rights := r[1].(uint64)
+			expect(t, rights&^l.Files == 0 && rights != 0, "version %d: %v has rights that the kernel doesn't know", version, r)
 		}
 	}
 }

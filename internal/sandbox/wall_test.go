@@ -4,19 +4,19 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // generous is a host that allows everything, to root.
 var generous = Host{Landlock: 7}
 
 func TestNoWall(t *testing.T) {
 	w, err := New(Settings{Mode: Off}, generous)
-	if w != nil || err != nil {
-		t.Fatalf("got %v, %v", w, err)
-	}
-	if w.Mode() != Off || w.Layers() != nil || len(w.Open()) != 1 || w.Networked() {
-		t.Error("a nil wall does not say that it is none")
-	}
+	insist(t, w == nil && err == nil, "got %v, %v", w, err)
+	expect(t, w.Mode() == Off && w.Layers() == nil && len(w.Open()) == 1 && !w.Networked(), "a nil wall does not say that it is none")
 	w.Release("nobody")
 }
 
@@ -70,13 +70,9 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, err := New(test.settings, test.host)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			open := w.Open()
-			if len(open) != len(test.open) {
-				t.Fatalf("got %q", open)
-			}
+			insist(t, len(open) == len(test.open), "got %q", open)
 			for i, part := range test.open {
 				if !strings.Contains(open[i], part) {
 					t.Errorf("%q does not say %q", open[i], part)
@@ -114,9 +110,7 @@ func TestWritablePython(t *testing.T) {
 
 func TestOwnRange(t *testing.T) {
 	first, count := ownRange(firstUser, mostUsers)
-	if first <= firstUser || first%mostUsers != 0 || count != mostUsers || first+count > 1<<31-1 {
-		t.Errorf("got %d, %d", first, count)
-	}
+	expect(t, first > firstUser && first%mostUsers == 0 && count == mostUsers && first+count <= 1<<31-1, "got %d, %d", first, count)
 	if first, count := ownRange(1, 99); first != 2 || count != 98 {
 		t.Errorf("in a container: got %d, %d", first, count)
 	}
@@ -149,9 +143,7 @@ func TestUsersAreNotShared(t *testing.T) {
 	u := &users{first: 10, count: 2, taken: map[int]bool{}}
 	one, err1 := u.take()
 	two, err2 := u.take()
-	if one == two || err1 != nil || err2 != nil {
-		t.Fatalf("got %d, %d, %v, %v", one, two, err1, err2)
-	}
+	insist(t, one != two && err1 == nil && err2 == nil, "got %d, %d, %v, %v", one, two, err1, err2)
 	if _, err := u.take(); err == nil {
 		t.Error("a third one was handed out")
 	}

@@ -82,18 +82,13 @@ func TestAttacks(t *testing.T) {
 		"a batch, SSE":                       {sse.saying("[" + sse.body + "]"), 400},
 	} {
 		t.Run(name, func(t *testing.T) {
-			response, body := h.send(t, test.request)
-			if response.StatusCode != test.status {
-				t.Errorf("status %d, not %d: %s", response.StatusCode, test.status, body)
-			}
-			if allowed := response.Header.Get("Access-Control-Allow-Origin"); allowed != "" {
-				t.Errorf("a page may read this: %q", allowed)
-			}
+			response, _ := h.answers(t, name, test.request, test.status)
+			allowed := response.Header.Get("Access-Control-Allow-Origin")
+			expect(t, allowed == "", "a page may read this: %q", allowed)
 		})
 	}
-	if n := h.tools.ran.Load(); n != 0 {
-		t.Errorf("%d tools ran", n)
-	}
+	n := h.tools.ran.Load()
+	expect(t, n == 0, "%d tools ran", n)
 	for name, friend := range map[string]request{
 		"plain": call, "an allowed origin": call.with("Origin", "https://allowed.example", "Sec-Fetch-Site", "cross-site"),
 		"our own origin": call.with("Origin", "http://"+h.addr), "localhost": as(call, "LOCALHOST:1234"),
@@ -101,9 +96,8 @@ func TestAttacks(t *testing.T) {
 		"with a charset": call.with("Content-Type", "application/json; charset=utf-8"),
 		"older era":      old,
 	} {
-		if response, body := h.send(t, friend); response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %s %s", name, response.Status, body)
-		}
+		response, _ := h.answers(t, name, friend, http.StatusOK)
+		expect(t, response.Header.Get("Content-Type") == "application/json", "%s: %v", name, response.Header)
 	}
 }
 
@@ -122,9 +116,8 @@ func preflight(origin string) request {
 func TestPagesOfAllowedOrigins(t *testing.T) {
 	const friend = "https://allowed.example"
 	h := open(t, HTTPOptions{AllowOrigins: []string{friend + "/"}, Authenticator: names{}})
-	response, _ := h.send(t, preflight(friend))
-	if response.StatusCode != http.StatusNoContent || response.Header.Get("Access-Control-Allow-Headers") != "content-type" {
-		t.Errorf("the preflight: %s %v", response.Status, response.Header)
+	if response, _ := h.answers(t, "the preflight", preflight(friend), http.StatusNoContent); response.Header.Get("Access-Control-Allow-Headers") != "content-type" {
+		t.Errorf("the preflight: %v", response.Header)
 	}
 	for name, q := range map[string]request{
 		"let in":  inModern(t, post(calling(1, "remember", ""))).with("Authorization", "Bearer ann"),
@@ -132,9 +125,8 @@ func TestPagesOfAllowedOrigins(t *testing.T) {
 		"SSE":     {method: "DELETE", path: SSEPath, header: map[string]string{"Authorization": "Bearer ann"}},
 	} {
 		response, body := h.send(t, q.with("Origin", friend))
-		if got := response.Header.Get("Access-Control-Allow-Origin"); got != friend {
-			t.Errorf("%s: it may not be read (%q): %s %s", name, got, response.Status, body)
-		}
+		got := response.Header.Get("Access-Control-Allow-Origin")
+		expect(t, got == friend, "%s: it may not be read (%q): %s %s", name, got, response.Status, body)
 	}
 }
 
@@ -142,19 +134,13 @@ func TestHostsOfAPublicServer(t *testing.T) {
 	h := open(t, HTTPOptions{AllowHosts: []string{"mcp.example.com"}})
 	call := inModern(t, post(calling(1, "remember", "")))
 	for host, want := range map[string]int{"mcp.example.com": 200, "MCP.example.com:443": 200, "other.example.com": 403} {
-		if response, _ := h.send(t, as(call, host)); response.StatusCode != want {
-			t.Errorf("%s: %s", host, response.Status)
-		}
+		h.answers(t, host, as(call, host), want)
 	}
 	all := open(t, HTTPOptions{AllowHosts: []string{"*"}})
-	if response, _ := all.send(t, as(call, "anything.example")); response.StatusCode != http.StatusOK {
-		t.Errorf("any host: %s", response.Status)
-	}
+	all.answers(t, "any host", as(call, "anything.example"), http.StatusOK)
 	// Any name may be that of a page which was pointed at us.
 	for _, page := range []request{call.with("Origin", "http://evil.example"), call.with("Sec-Fetch-Site", "same-origin")} {
-		if response, _ := all.send(t, as(page, "evil.example")); response.StatusCode != http.StatusForbidden {
-			t.Errorf("a rebound page: %s", response.Status)
-		}
+		all.answers(t, "a rebound page", as(page, "evil.example"), http.StatusForbidden)
 	}
 }
 
@@ -164,18 +150,13 @@ func TestRoutesBesideMCP(t *testing.T) {
 		"/healthz": {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { called = true; w.WriteHeader(http.StatusOK) })},
 		"/metrics": {Handler: http.NotFoundHandler(), Authenticator: names{}},
 	}})
-	if response, _ := h.send(t, request{method: "GET", path: "/metrics"}); response.StatusCode != http.StatusUnauthorized {
-		t.Errorf("without a token: %s", response.Status)
-	}
+	h.answers(t, "without a token", request{method: "GET", path: "/metrics"}, http.StatusUnauthorized)
 	health := request{method: "GET", path: "/healthz"}
-	if response, _ := h.send(t, as(health, "evil.example")); response.StatusCode != http.StatusForbidden || called {
-		t.Errorf("a rebound name: %s", response.Status)
-	}
-	if response, _ := h.send(t, health.with("Origin", "https://evil.example")); response.StatusCode != http.StatusForbidden || called {
-		t.Errorf("a foreign page: %s", response.Status)
-	}
-	if response, _ := h.send(t, health); response.StatusCode != http.StatusOK || !called {
-		t.Errorf("%s", response.Status)
+	h.answers(t, "a rebound name", as(health, "evil.example"), http.StatusForbidden)
+	h.answers(t, "a foreign page", health.with("Origin", "https://evil.example"), http.StatusForbidden)
+	expect(t, !called, "it was let through")
+	if h.answers(t, "health", health, http.StatusOK); !called {
+		t.Error("it was not asked")
 	}
 }
 
@@ -186,9 +167,7 @@ func TestAPanicEndsItsAnswer(t *testing.T) {
 		"/early": {Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("early") })},
 		"/late":  {Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("half")); panic("late") })},
 	}})
-	if response, body := h.send(t, request{method: "GET", path: "/early"}); response.StatusCode != http.StatusInternalServerError {
-		t.Errorf("%s %s", response.Status, body)
-	}
+	h.answers(t, "early", request{method: "GET", path: "/early"}, http.StatusInternalServerError)
 	response, err := h.try(t.Context(), request{method: "GET", path: "/late"})
 	if err != nil {
 		return // broken off before the first byte

@@ -32,9 +32,7 @@ func own(t testing.TB) string {
 		t.Skip("processes are found on Linux only")
 	}
 	stat, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const start = 19 // counted from the field after the program's name
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	return fmt.Sprintf("%s%d.%s ", processPrefix, os.Getpid(), fields[start])
@@ -62,9 +60,8 @@ func TestAPrincipalAndItsConversations(t *testing.T) {
 		"modern": inModern(t, who), "a session": who.with(mcpSession, id), "no session": who,
 		"through a proxy": inModern(t, who).with("X-Forwarded-For", "203.0.113.7"),
 	} {
-		if got := h.whoIs(t, q.with(ann...)); got != "principal:ann|" {
-			t.Errorf("%s: %s", name, got)
-		}
+		got := h.whoIs(t, q.with(ann...))
+		expect(t, got == "principal:ann|", "%s: %s", name, got)
 		chat := q.saying(strings.Replace(q.body, `"params":{`, `"params":{"_meta":{"openai/session":"chat-7"},`, 1))
 		if strings.Contains(q.body, `"_meta"`) {
 			chat = q.saying(strings.Replace(q.body, `"_meta":{`, `"_meta":{"openai/session":"chat-7",`, 1))
@@ -75,17 +72,15 @@ func TestAPrincipalAndItsConversations(t *testing.T) {
 	}
 	stream, messages := h.stream(t.Context(), t, ann...)
 	h.send(t, messages.saying(strings.Replace(who.body, `"params":{`, `"params":{"_meta":{"openai/session":"chat-8"},`, 1)).with(ann...))
-	if got := textOf(t, stream.next()); got != "principal:ann|chat-8" {
-		t.Errorf("SSE: %s", got)
-	}
+	got := textOf(t, stream.next())
+	expect(t, got == "principal:ann|chat-8", "SSE: %s", got)
 }
 
 func TestClientsOnLines(t *testing.T) {
 	c := stdio(t)
 	c.say(calling(1, "who", ""))
-	if got := textOf(t, c.next()); got != "stdio|" {
-		t.Error(got)
-	}
+	got := textOf(t, c.next())
+	expect(t, got == "stdio|", "%v", got)
 	tl := newTools()
 	c = converseWith(t, tl, tl.server(), func(ctx context.Context, s *server.MCPServer, in io.Reader, out io.Writer) error {
 		return ServeLines(ctx, s, in, out, Caller{Client: "connect:ann"}, slog.New(slog.DiscardHandler))
@@ -101,15 +96,13 @@ func TestASessionOfAnOlderEra(t *testing.T) {
 	who := post(calling(1, "who", ""))
 	first, second := h.session(t), h.session(t)
 	for _, id := range []string{first, second, first} {
-		if got := h.whoIs(t, who.with(mcpSession, id)); got != "session:"+id+"|" {
-			t.Error(got)
-		}
+		got := h.whoIs(t, who.with(mcpSession, id))
+		expect(t, got == "session:"+id+"|", "%v", got)
 	}
 	stream, messages := h.stream(t.Context(), t)
 	h.send(t, messages.saying(who.body))
-	if got := textOf(t, stream.next()); got != "session:"+messages.path[strings.Index(messages.path, "=")+1:]+"|" {
-		t.Error(got)
-	}
+	got := textOf(t, stream.next())
+	expect(t, got == "session:"+messages.path[strings.Index(messages.path, "=")+1:]+"|", "%v", got)
 }
 
 // TestAProcess: its calls are of one client, on any connection and without a session
@@ -122,21 +115,18 @@ func TestAProcess(t *testing.T) {
 		} {
 			for range 2 {
 				h.http.CloseIdleConnections()
-				if got := h.whoIs(t, q); got != own(t)+want+"|" {
-					t.Errorf("%s: %q: %s", network, want, got)
-				}
+				got := h.whoIs(t, q)
+				expect(t, got == own(t)+want+"|", "%s: %q: %s", network, want, got)
 			}
 		}
 		long := strings.Repeat("x", 1000)
-		if got := h.whoIs(t, named(t, who, long)); got != own(t)+long[:64]+"|" {
-			t.Errorf("%s: %s", network, got)
-		}
+		got := h.whoIs(t, named(t, who, long))
+		expect(t, got == own(t)+long[:64]+"|", "%s: %s", network, got)
 		for i := range 2 * mostNames {
 			h.whoIs(t, named(t, who, fmt.Sprint(i)))
 		}
-		if n := len(h.processes.names[h.processes.all()[0]]); n != mostNames {
-			t.Errorf("%s: %d names", network, n)
-		}
+		n := len(h.processes.names[h.processes.all()[0]])
+		expect(t, n == mostNames, "%s: %d names", network, n)
 	}
 }
 
@@ -148,13 +138,11 @@ func TestAnotherProcess(t *testing.T) {
 		if a == b || !strings.HasPrefix(a, fmt.Sprintf("process:%d.", first.pid)) || !strings.HasPrefix(b, fmt.Sprintf("process:%d.", second.pid)) {
 			t.Errorf("%s: %s and %s", network, a, b)
 		}
-		if again := first.ask(t); again != a {
-			t.Errorf("%s: %s, then %s", network, a, again)
-		}
+		again := first.ask(t)
+		expect(t, again == a, "%s: %s, then %s", network, a, again)
 		first.end(t)
-		if left := soon(t, h.leaving); left+"|" != a {
-			t.Errorf("%s: %s left, not %s", network, left, a)
-		}
+		left := soon(t, h.leaving)
+		expect(t, left+"|" == a, "%s: %s left, not %s", network, left, a)
 		if again := second.ask(t); again != b || len(h.leaving) > 0 {
 			t.Errorf("%s: %s, then %s", network, b, again)
 		}
@@ -169,18 +157,14 @@ func TestWhoIsNoProcess(t *testing.T) {
 	who := inModern(t, post(calling(1, "who", "")))
 	for _, header := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "Via"} {
 		for era, q := range map[string]request{"modern": who, "no session": post(calling(1, "who", ""))} {
-			if got := h.whoIs(t, q.with(header, "203.0.113.7")); got != "|" {
-				t.Errorf("%s, %s: %s", header, era, got)
-			}
+			got := h.whoIs(t, q.with(header, "203.0.113.7"))
+			expect(t, got == "|", "%s, %s: %s", header, era, got)
 		}
 	}
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/mcp", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := h.withoutSession(r, message{clientName: "x"}); got.Client != "" {
-		t.Errorf("another machine: %+v", got)
-	}
+	must(t, err)
+	got := h.withoutSession(r, message{clientName: "x"})
+	expect(t, got.Client == "", "another machine: %+v", got)
 	known := context.WithValue(t.Context(), peerKey{}, func() socketPeer { return socketPeer{user: "1000"} })
 	r = r.WithContext(known)
 	if got := h.withoutSession(r, message{clientName: "x"}); got.Client != "user:1000 x" {
@@ -195,31 +179,25 @@ func TestWhoIsNoProcess(t *testing.T) {
 // TestWithoutASession: what can be served is, and the rest is told how.
 func TestWithoutASession(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	if _, body := h.send(t, post(calling(9, "remember", `{"word":"x"}`))); textOf(t, body) != "x" {
-		t.Error(body)
-	}
+	_, body := h.send(t, post(calling(9, "remember", `{"word":"x"}`)))
+	expect(t, textOf(t, body) == "x", "%v", body)
 	if _, body := h.send(t, post(calling(9, "remember", `{"word":"y"}`))); textOf(t, body) != "xy" {
 		t.Errorf("two calls of one program share nothing: %s", body)
 	}
 	for _, method := range []string{"ping", "tools/list", "resources/list"} {
-		if response, body := h.send(t, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`)); response.StatusCode != http.StatusOK || !strings.Contains(body, `"id":7,"result"`) {
-			t.Errorf("%s: %s %s", method, response.Status, body)
-		}
+		_, body := h.answers(t, method, post(`{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`), http.StatusOK)
+		expect(t, strings.Contains(body, `"id":7,"result"`), "%s: %s", method, body)
 	}
 	for _, note := range []string{"notifications/initialized", "notifications/cancelled"} {
-		if response, body := h.send(t, post(`{"jsonrpc":"2.0","method":"`+note+`","params":{"requestId":1}}`)); response.StatusCode != http.StatusAccepted {
-			t.Errorf("%s: %s %s", note, response.Status, body)
-		}
+		h.answers(t, note, post(`{"jsonrpc":"2.0","method":"`+note+`","params":{"requestId":1}}`), http.StatusAccepted)
 	}
 	notified, _ := h.follow(t.Context(), t, post(calling(1, "count", `{"to":3,"name":"x"}`)))
 	for range 3 {
-		if event := notified.next(); !strings.Contains(event, "progress") {
-			t.Error(event)
-		}
+		event := notified.next()
+		expect(t, strings.Contains(event, "progress"), "%v", event)
 	}
-	if event := notified.next(); !strings.Contains(event, `"id":1`) {
-		t.Error(event)
-	}
+	event := notified.next()
+	expect(t, strings.Contains(event, `"id":1`), "%v", event)
 	ctx, hangUp := context.WithCancel(t.Context())
 	go func() {
 		soon(t, h.tools.began)
@@ -229,9 +207,8 @@ func TestWithoutASession(t *testing.T) {
 		_ = response.Body.Close()
 		t.Error(response.Status)
 	}
-	if err := soon(t, h.tools.ended); err != context.Canceled {
-		t.Error(err)
-	}
+	err := soon(t, h.tools.ended)
+	expect(t, err == context.Canceled, "%v", err)
 }
 
 // houses are servers on TCP and, where there are such, on a Unix socket.
@@ -246,12 +223,9 @@ func houses(t *testing.T) map[string]*watchedHouse {
 			continue
 		}
 		path := filepath.Join(t.TempDir(), "s")
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h := openAt(t, l, options)
-		h.addr = "localhost"
+		tl := newTools()
+		h := serving(t, listen(t, "unix", path), tl, tl.server(), options)
+		h.addr = "any-name" // will do, as it is out of a browser's reach
 		h.http.Transport = unixTransport(path)
 		all[network] = &watchedHouse{h, left, path}
 	}
@@ -283,16 +257,10 @@ func startClient(t *testing.T, h *watchedHouse) *client {
 	command := exec.CommandContext(t.Context(), os.Args[0])
 	command.Env = append(os.Environ(), actAsClient+"="+h.addr+" "+h.socket)
 	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, command.Start())
 	return &client{command.Process.Pid, command, in, bufio.NewReader(out)}
 }
 
@@ -301,22 +269,17 @@ func (c *client) ask(t *testing.T) string {
 	t.Helper()
 	_, _ = io.WriteString(c.in, "\n")
 	line, err := c.out.ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := strconv.Unquote(strings.TrimSpace(line))
-	if err != nil {
-		t.Fatal(line)
-	}
+	insist(t, err == nil, "%v", line)
 	return textOf(t, text)
 }
 
 func (c *client) end(t *testing.T) {
 	t.Helper()
 	_ = c.in.Close()
-	if err := c.command.Wait(); err != nil {
-		t.Error(err)
-	}
+	err := c.command.Wait()
+	expect(t, err == nil, "%v", err)
 }
 
 // beClient is what such a process does: for each line it asks who it is, on a

@@ -46,9 +46,8 @@ func converseWith(t testing.TB, tl *tools, s *server.MCPServer, serve func(conte
 	}()
 	t.Cleanup(func() {
 		_ = in.Close()
-		if err := soon(t, c.over); err != nil {
-			t.Errorf("serving ended with %v", err)
-		}
+		err := soon(t, c.over)
+		expect(t, err == nil, "serving ended with %v", err)
 		c.over <- nil
 	})
 	return c
@@ -65,9 +64,8 @@ func serveStdio(ctx context.Context, s *server.MCPServer, in io.Reader, out io.W
 
 func (c *linesClient) say(lines ...string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c.in, strings.Join(lines, "\n")+"\n"); err != nil {
-		c.t.Fatal(err)
-	}
+	_, err := io.WriteString(c.in, strings.Join(lines, "\n")+"\n")
+	must(c.t, err)
 }
 
 func (c *linesClient) next() string {
@@ -79,9 +77,8 @@ func (c *linesClient) next() string {
 func (c *linesClient) agree(version string) {
 	c.t.Helper()
 	c.say(strings.Replace(initialize, legacy, version, 1), `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-	if answer := c.next(); !strings.Contains(answer, version) {
-		c.t.Fatal(answer)
-	}
+	answer := c.next()
+	insist(c.t, strings.Contains(answer, version), "%v", answer)
 }
 
 func cancelling(id string) string {
@@ -103,14 +100,12 @@ func TestACancelBehindItsCall(t *testing.T) {
 			}
 			c.say(call, cancelling(fmt.Sprint(id)))
 			soon(t, c.tools.began)
-			if err := soon(t, c.tools.ended); err != context.Canceled {
-				t.Error(err)
-			}
+			err := soon(t, c.tools.ended)
+			expect(t, err == context.Canceled, "%v", err)
 		}
 		c.say(calling(7777, "remember", ""))
-		if answer := c.next(); !strings.Contains(answer, `"id":7777`) {
-			t.Errorf("%s: %s", era, answer)
-		}
+		answer := c.next()
+		expect(t, strings.Contains(answer, `"id":7777`), "%s: %s", era, answer)
 	}
 }
 
@@ -125,9 +120,8 @@ func TestMoreCallsThanWorkers(t *testing.T) {
 		soon(t, c.tools.began)
 	}
 	c.say(calling(mostInflight, "wait", ""))
-	if answer := c.next(); !strings.Contains(answer, fmt.Sprintf(`"id":%d`, mostInflight)) || !strings.Contains(answer, "the limit") {
-		t.Error(answer)
-	}
+	answer := c.next()
+	expect(t, strings.Contains(answer, fmt.Sprintf(`"id":%d`, mostInflight)) && strings.Contains(answer, "the limit"), "%v", answer)
 	c.say(cancelling("0"))
 	soon(t, c.tools.ended)
 }
@@ -147,22 +141,19 @@ func TestWhatIsNoMessage(t *testing.T) {
 		`[]`:                                          mcp.INVALID_REQUEST,
 	} {
 		c.say(line)
-		if text := c.next(); codeIn(t, text) != code {
-			t.Errorf("%s: %s", line, text)
-		}
+		text := c.next()
+		expect(t, codeIn(t, text) == code, "%s: %s", line, text)
 	}
 	c.say("", `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"x"}}`, `{"jsonrpc":"2.0","id":7,"result":{}}`, pinging)
-	if answer := c.next(); !strings.Contains(answer, `"id":7,"result"`) {
-		t.Errorf("an answer was answered: %s", answer)
-	}
+	answer := c.next()
+	expect(t, strings.Contains(answer, `"id":7,"result"`), "an answer was answered: %s", answer)
 }
 
 func codeIn(t testing.TB, text string) int {
 	t.Helper()
 	var answer struct{ Error struct{ Code int } }
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
-		t.Fatalf("%q: %v", text, err)
-	}
+	err := json.Unmarshal([]byte(text), &answer)
+	insist(t, err == nil, "%q: %v", text, err)
 	return answer.Error.Code
 }
 
@@ -179,9 +170,7 @@ func TestBatches(t *testing.T) {
 		c.say(batch)
 		text := c.next()
 		if version != mcp.ProtocolVersion20250326 {
-			if codeIn(t, text) != mcp.INVALID_REQUEST || !strings.Contains(text, version) || c.tools.ran.Load() > 0 {
-				t.Errorf("%s: %s", version, text)
-			}
+			expect(t, codeIn(t, text) == mcp.INVALID_REQUEST && strings.Contains(text, version) && c.tools.ran.Load() <= 0, "%s: %s", version, text)
 			continue
 		}
 		var answers []struct {
@@ -220,9 +209,8 @@ func TestConnectionsOfOneProcess(t *testing.T) {
 	ann.agree(legacy)
 	bob.agree(legacy)
 	ann.say(calling(1, "remember", `{"word":"a"}`))
-	if text := textOf(t, ann.next()); text != "a" {
-		t.Error(text)
-	}
+	text := textOf(t, ann.next())
+	expect(t, text == "a", "%v", text)
 	bob.say(calling(1, "remember", `{"word":"b"}`))
 	if text := textOf(t, bob.next()); text != "b" {
 		t.Errorf("two connections are one client: %s", text)
@@ -232,9 +220,7 @@ func TestConnectionsOfOneProcess(t *testing.T) {
 	question := ann.next()
 	bob.say(calling(2, "roots", ""))
 	asked := bob.next()
-	if !strings.Contains(asked, `"id":1,"method":"roots/list"`) {
-		t.Error(asked)
-	}
+	expect(t, strings.Contains(asked, `"id":1,"method":"roots/list"`), "%v", asked)
 	ann.say(answering(t, question))
 	if text := textOf(t, ann.next()); text != "acceptmap[name:Ann]" {
 		t.Error(text)
@@ -262,23 +248,6 @@ func TestConnectionsOfOneProcess(t *testing.T) {
 	}
 }
 
-// TestNotificationsGoAhead of the answer that they were sent before.
-func TestNotificationsGoAhead(t *testing.T) {
-	c := stdio(t)
-	c.agree(legacy)
-	for id := range 100 {
-		c.say(calling(id, "count", `{"to":5,"name":"x"}`))
-		for range 5 {
-			if text := c.next(); !strings.Contains(text, "notifications/progress") {
-				t.Fatal(text)
-			}
-		}
-		if text := c.next(); !strings.Contains(text, fmt.Sprintf(`"id":%d`, id)) {
-			t.Fatal(text)
-		}
-	}
-}
-
 // TestListening: a subscription of the newest era is acknowledged, told of changes,
 // and ends without an answer when its client cancels it.
 func TestListening(t *testing.T) {
@@ -291,13 +260,9 @@ func TestListening(t *testing.T) {
 	})
 	server.WithHooks(hooks)(s)
 	c := converseWith(t, tl, s, serveStdio)
-	listen := func(id string) string {
-		return inModern(t, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body
-	}
-	c.say(listen("1"))
-	if text := c.next(); !strings.Contains(text, "acknowledged") {
-		t.Error(text)
-	}
+	c.say(listening(t, 1).body)
+	text := c.next()
+	expect(t, strings.Contains(text, "acknowledged"), "%v", text)
 	soon(t, sessions).NotificationChannel() <- mcp.JSONRPCNotification{JSONRPC: "2.0", Notification: mcp.Notification{Method: "test/changed"}}
 	if text := c.next(); !strings.Contains(text, "test/changed") {
 		t.Error(text)
@@ -306,7 +271,7 @@ func TestListening(t *testing.T) {
 	if text := c.next(); !strings.Contains(text, `"id":2`) {
 		t.Errorf("a cancelled subscription was answered: %s", text)
 	}
-	c.say(listen("3"))
+	c.say(listening(t, 3).body)
 	if text := c.next(); !strings.Contains(text, "acknowledged") {
 		t.Error(text)
 	}

@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -32,33 +33,27 @@ func TestIDsComeBack(t *testing.T) {
 			"an error": post(failing).with(mcpSession, session),
 		} {
 			_, body := h.send(t, q)
-			if !strings.Contains(body, `"id":`+id+`,`) && !strings.Contains(body, `"id":`+id+`}`) {
-				t.Errorf("%s, %s: %s", id, name, body)
-			}
+			expect(t, strings.Contains(body, `"id":`+id+`,`) || strings.Contains(body, `"id":`+id+`}`), "%s, %s: %s", id, name, body)
 		}
-		listen := inModern(t, post(`{"jsonrpc":"2.0","id":77,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`))
+		listen := listening(t, 77)
 		listen.body = strings.Replace(listen.body, `"id":77`, `"id":`+id, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		listening, _ := h.follow(ctx, t, listen)
-		if event := listening.next(); !strings.Contains(event, `subscriptionId":`+id) {
-			t.Errorf("%s, listening: %s", id, event)
-		}
+		event := listening.next()
+		expect(t, strings.Contains(event, `subscriptionId":`+id), "%s, listening: %s", id, event)
 		cancel()
 		c := stdio(t)
 		c.say(failing)
-		if text := c.next(); !strings.Contains(text, `"id":`+id+`,`) && !strings.Contains(text, `"id":`+id+`}`) {
-			t.Errorf("%s, an error on stdio: %s", id, text)
-		}
+		text := c.next()
+		expect(t, strings.Contains(text, `"id":`+id+`,`) || strings.Contains(text, `"id":`+id+`}`), "%s, an error on stdio: %s", id, text)
 		c.say(listen.body)
 		if text := c.next(); !strings.Contains(text, `subscriptionId":`+id) {
 			t.Errorf("%s, listening on stdio: %s", id, text)
 		}
 	}
 	for _, id := range []string{"{}", "[1]", "true", "null"} {
-		response, body := h.send(t, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`).with(mcpSession, session))
-		if response.StatusCode != http.StatusBadRequest || codeIn(t, body) != mcp.INVALID_REQUEST {
-			t.Errorf("%s: %s %s", id, response.Status, body)
-		}
+		_, body := h.answers(t, id, post(`{"jsonrpc":"2.0","id":`+id+`,"method":"ping"}`).with(mcpSession, session), http.StatusBadRequest)
+		expect(t, codeIn(t, body) == mcp.INVALID_REQUEST, "%s: %s", id, body)
 	}
 }
 
@@ -72,31 +67,22 @@ func TestBatchesOverHTTP(t *testing.T) {
 	session := h.session(t)
 	response, body := h.send(t, post(batch).with(mcpSession, session))
 	var answers []struct{ ID json.RawMessage }
-	if err := json.Unmarshal([]byte(body), &answers); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", response.Status, body)
-	}
+	err := json.Unmarshal([]byte(body), &answers)
+	insist(t, err == nil && response.StatusCode == http.StatusOK, "%s: %s", response.Status, body)
 	var ids []string
 	for _, a := range answers {
 		ids = append(ids, string(a.ID))
 	}
-	if !slices.Equal(ids, []string{"1", "null", "3", "4", "9007199254740993"}) {
-		t.Errorf("%s", body)
-	}
-	if response, body := h.send(t, post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`).with(mcpSession, session)); response.StatusCode != http.StatusAccepted {
-		t.Errorf("%s %s", response.Status, body)
-	}
-	if response, body := h.send(t, post(batch).with(mcpSession, "ABC")); response.StatusCode != http.StatusNotFound {
-		t.Errorf("a made-up session: %s %s", response.Status, body)
-	}
+	expect(t, slices.Equal(ids, []string{"1", "null", "3", "4", "9007199254740993"}), "%s", body)
+	h.answers(t, "a notification", post(`[{"jsonrpc":"2.0","method":"notifications/initialized"}]`).with(mcpSession, session), http.StatusAccepted)
+	h.answers(t, "a made-up session", post(batch).with(mcpSession, "ABC"), http.StatusNotFound)
 	for _, version := range []string{"2024-11-05", "2025-06-18", legacy, modern} {
-		response, body := h.send(t, post(batch).with(mcpSession, session, mcp.HeaderProtocolVersion, version))
-		if response.StatusCode != http.StatusBadRequest || codeIn(t, body) != mcp.INVALID_REQUEST || !strings.Contains(body, version) {
-			t.Errorf("%s: %s %s", version, response.Status, body)
-		}
+		_, body := h.answers(t, version, post(batch).with(mcpSession, session, mcp.HeaderProtocolVersion, version), http.StatusBadRequest)
+		expect(t, codeIn(t, body) == mcp.INVALID_REQUEST && strings.Contains(body, version), "%s: %s", version, body)
 	}
 	many := post("["+strings.Repeat(pinging+",", mostInflight)+pinging+"]").with(mcpSession, session)
-	if response, body := h.send(t, many); response.StatusCode != http.StatusBadRequest || !strings.Contains(body, "at most") {
-		t.Errorf("%s %s", response.Status, body)
+	if _, body := h.answers(t, "many", many, http.StatusBadRequest); !strings.Contains(body, "at most") {
+		t.Error(body)
 	}
 }
 
@@ -104,12 +90,10 @@ func TestBatchesOverHTTP(t *testing.T) {
 // session and without one, and on stdio.
 func TestTheNewestEraHasNoBatches(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	batch := "[" + inModern(t, post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`)).body + "," + pinging + "]"
+	batch := "[" + listening(t, 1).body + "," + pinging + "]"
 	for _, q := range []request{post(batch), post(batch).with(mcpSession, h.session(t))} {
 		response, body := h.send(t, q)
-		if response.StatusCode != http.StatusOK {
-			t.Fatalf("%s %s", response.Status, body)
-		}
+		insist(t, response.StatusCode == http.StatusOK, "%s %s", response.Status, body)
 		checkNoArrays(t, body, mcp.HEADER_MISMATCH)
 	}
 	c := stdio(t)
@@ -128,9 +112,8 @@ func checkNoArrays(t *testing.T, body string, code int) {
 			Message string
 		}
 	}
-	if err := json.Unmarshal([]byte(body), &answers); err != nil || len(answers) != 2 {
-		t.Fatalf("%s, %v", body, err)
-	}
+	err := json.Unmarshal([]byte(body), &answers)
+	insist(t, err == nil && len(answers) == 2, "%s, %v", body, err)
 	if no := answers[0].Error; answers[0].ID != 1. || no == nil || no.Code != code || !strings.Contains(no.Message, "no arrays of messages") || answers[1].Error != nil {
 		t.Errorf("%s", body)
 	}
@@ -140,9 +123,7 @@ func checkNoArrays(t *testing.T, body string, code int) {
 func TestALargeNameThatIsThereTwice(t *testing.T) {
 	name := strings.Repeat("x", 10_000)
 	_, err := parse([]byte(`{"jsonrpc":"2.0","id":1,"method":"ping","` + name + `":1,"` + name + `":2}`))
-	if err == nil || !strings.Contains(err.Error(), "twice") || len(err.Error()) > 200 {
-		t.Error(err)
-	}
+	expect(t, err != nil && strings.Contains(err.Error(), "twice") && len(err.Error()) <= 200, "%v", err)
 }
 
 // TestACancelOverHTTP finds its call each time, whichever of the two is read first,
@@ -169,9 +150,8 @@ func TestACancelOverHTTP(t *testing.T) {
 	close(next)
 	all.Wait()
 	for range h.tools.ran.Load() {
-		if err := soon(t, h.tools.ended); err != context.Canceled {
-			t.Error(err)
-		}
+		err := soon(t, h.tools.ended)
+		expect(t, err == context.Canceled, "%v", err)
 	}
 }
 
@@ -180,35 +160,29 @@ func TestInvalidParams(t *testing.T) {
 	tl := newTools()
 	s := tl.server()
 	TellCodes(s)
-	s.AddPrompt(mcp.NewPrompt("strict"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return nil, fmt.Errorf("the name is missing: %w", mcp.ErrInvalidParams)
-	})
-	s.AddPrompt(mcp.NewPrompt("missing"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return nil, fmt.Errorf("it is gone: %w", server.ErrResourceNotFound)
-	})
-	s.AddPrompt(mcp.NewPrompt("broken"), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return nil, fmt.Errorf("a fault of ours")
-	})
-	h := openWith(t, tl, s)
+	for name, why := range map[string]error{
+		"strict": fmt.Errorf("the name is missing: %w", mcp.ErrInvalidParams), "missing": fmt.Errorf("it is gone: %w", server.ErrResourceNotFound),
+		"broken": errors.New("a fault of ours"),
+	} {
+		s.AddPrompt(mcp.NewPrompt(name), func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) { return nil, why })
+	}
+	h := serving(t, listen(t, "tcp", "127.0.0.1:0"), tl, s, HTTPOptions{})
 	session := h.session(t)
 	c := converseWith(t, tl, s, serveStdio)
 	missing := post(`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"missing"}}`)
 	for want, q := range map[int]request{mcp.RESOURCE_NOT_FOUND: missing.with(mcpSession, session), mcp.INVALID_PARAMS: inModern(t, missing)} {
-		if _, body := h.send(t, q); codeIn(t, body) != want || strings.Contains(body, "handler") {
-			t.Errorf("missing, not %d: %s", want, body)
-		}
+		_, body := h.send(t, q)
+		expect(t, codeIn(t, body) == want && !strings.Contains(body, "handler"), "missing, not %d: %s", want, body)
 	}
 	for name, want := range map[string]int{"strict": mcp.INVALID_PARAMS, "broken": mcp.INTERNAL_ERROR, "unknown": mcp.INVALID_PARAMS} {
 		get := post(`{"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"` + name + `"}}`)
 		for era, q := range map[string]request{"older": get.with(mcpSession, session), "newest": inModern(t, get), "no session": get} {
-			if _, body := h.send(t, q); codeIn(t, body) != want {
-				t.Errorf("%s, %s: %s", name, era, body)
-			}
+			_, body := h.send(t, q)
+			expect(t, codeIn(t, body) == want, "%s, %s: %s", name, era, body)
 		}
 		c.say(get.body)
-		if text := c.next(); codeIn(t, text) != want {
-			t.Errorf("%s on stdio: %s", name, text)
-		}
+		text := c.next()
+		expect(t, codeIn(t, text) == want, "%s on stdio: %s", name, text)
 	}
 }
 
@@ -220,9 +194,8 @@ func TestACancellationThatOvertakes(t *testing.T) {
 	initialized(t, h, stream, messages)
 
 	h.send(t, post(cancelling("70")).with(mcpSession, mine))
-	if _, body := h.send(t, post(calling(70, "remember", `{"word":"a"}`)).with(mcpSession, yours)); textOf(t, body) != "a" {
-		t.Errorf("another client's: %s", body)
-	}
+	_, body := h.send(t, post(calling(70, "remember", `{"word":"a"}`)).with(mcpSession, yours))
+	expect(t, textOf(t, body) == "a", "another client's: %s", body)
 	if _, body := h.send(t, post(calling(70, "remember", `{"word":"b"}`)).with(mcpSession, mine)); !strings.Contains(body, "cancelled before it came") {
 		t.Errorf("HTTP: %s", body)
 	}
@@ -235,9 +208,8 @@ func TestACancellationThatOvertakes(t *testing.T) {
 		t.Errorf("SSE: %s %s", response.Status, body)
 	}
 	h.send(t, messages.saying(calling(81, "remember", `{"word":"c"}`)))
-	if text := textOf(t, stream.next()); text != "c" {
-		t.Errorf("SSE: %s", text)
-	}
+	text := textOf(t, stream.next())
+	expect(t, text == "c", "SSE: %s", text)
 }
 
 func TestInflight(t *testing.T) {
@@ -258,16 +230,10 @@ func TestInflight(t *testing.T) {
 		}
 		call := begin("1")
 		f.cancelEarly("1")
-		if !call() || ended != 1 || !begins("1") {
-			t.Errorf("cancelled %d times; an id may be used again once its request has ended", ended)
-		}
+		expect(t, call() && ended == 1 && begins("1"), "cancelled %d times; an id may be used again once its request has ended", ended)
 		first, second := begin("1"), begin("1")
-		if first() || !f.cancel("1") || !second() || ended != 2 {
-			t.Error("the end of the one hides the other of the same id")
-		}
-		if f.cancel("1") {
-			t.Error("what has ended is cancelled")
-		}
+		expect(t, !first() && f.cancel("1") && second() && ended == 2, "the end of the one hides the other of the same id")
+		expect(t, !f.cancel("1"), "what has ended is cancelled")
 		f.cancelEarly("2")
 		if time.Sleep(earlyFor); !begins("2") {
 			t.Error("a cancellation is remembered for too long")

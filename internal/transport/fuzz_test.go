@@ -56,15 +56,10 @@ func FuzzHTTP(f *testing.F) {
 		answer := httptest.NewRecorder()
 		h.handler.ServeHTTP(answer, r.WithContext(ctx))
 		h.work.tasks.Wait()
-		if faults.panicked != "" {
-			t.Fatal(faults.panicked)
-		}
-		if acted := tools.ran.Load() > before || len(h.peers.byID) > sessions; acted && isSuspect(r) {
-			t.Errorf("%s %s %v acted: %s", r.Method, r.URL, r.Header, answer.Body)
-		}
-		if len(victim) > 0 {
-			t.Fatalf("%s %s %v cancelled another's call: %s", r.Method, r.URL, r.Header, body)
-		}
+		insist(t, faults.panicked == "", "%v", faults.panicked)
+		acted := tools.ran.Load() > before || len(h.peers.byID) > sessions
+		expect(t, !acted || !isSuspect(r), "%s %s %v acted: %s", r.Method, r.URL, r.Header, answer.Body)
+		insist(t, len(victim) == 0, "%s %s %v cancelled another's call: %s", r.Method, r.URL, r.Header, body)
 		clear(h.peers.byID)
 	})
 }
@@ -87,9 +82,8 @@ func begun(f *testing.F, h *HTTP, tl *tools) <-chan string {
 	soon(f, tl.began)
 	f.Cleanup(func() {
 		tl.finish <- struct{}{}
-		if text := textOf(f, soon(f, answered)); text != "finished" {
-			f.Errorf("a stranger cancelled a call: %s", text)
-		}
+		text := textOf(f, soon(f, answered))
+		expect(f, text == "finished", "a stranger cancelled a call: %s", text)
 	})
 	return answered
 }

@@ -22,21 +22,13 @@ func TestAuthentication(t *testing.T) {
 		"SSE's messages": messages.saying(calling(1, "remember", "")),
 	} {
 		for token, want := range map[string]int{"": 401, "Bearer wrong": 401, "Bearer broken": 500} {
-			response, body := h.send(t, q.with("Authorization", token))
-			if response.StatusCode != want {
-				t.Errorf("%s with %q: %s %s", name, token, response.Status, body)
-			}
-			if want == 401 && response.Header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%s with %q: no challenge", name, token)
-			}
-			if strings.Contains(body, "names is gone") {
-				t.Errorf("%s tells of our faults: %s", name, body)
-			}
+			response, body := h.answers(t, name+" with "+token, q.with("Authorization", token), want)
+			expect(t, want != 401 || response.Header.Get("WWW-Authenticate") != "", "%s with %q: no challenge", name, token)
+			expect(t, !strings.Contains(body, "names is gone"), "%s tells of our faults: %s", name, body)
 		}
 	}
-	if n := h.tools.ran.Load(); n != 0 {
-		t.Errorf("%d tools ran", n)
-	}
+	n := h.tools.ran.Load()
+	expect(t, n == 0, "%d tools ran", n)
 }
 
 // TestASessionIsItsPrincipals: its id alone is worth nothing.
@@ -51,16 +43,12 @@ func TestASessionIsItsPrincipals(t *testing.T) {
 		"its end":           {method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}},
 		"a call over SSE":   messages.saying(call),
 	} {
-		if response, _ := h.send(t, q.with("Authorization", "Bearer bob")); response.StatusCode != http.StatusNotFound {
-			t.Errorf("bob reaches ann's session: %s: %s", name, response.Status)
-		}
+		h.answers(t, "bob reaches ann's session: "+name, q.with("Authorization", "Bearer bob"), http.StatusNotFound)
 	}
-	if n := h.tools.ran.Load(); n != 0 {
-		t.Errorf("%d tools ran", n)
-	}
-	if _, body := h.send(t, post(call).with(mcpSession, id, "Authorization", "Bearer ann")); textOf(t, body) != "x" {
-		t.Errorf("ann's own session: %s", body)
-	}
+	n := h.tools.ran.Load()
+	expect(t, n == 0, "%d tools ran", n)
+	_, body := h.send(t, post(call).with(mcpSession, id, "Authorization", "Bearer ann"))
+	expect(t, textOf(t, body) == "x", "ann's own session: %s", body)
 	// A principal is one client, whichever era and session it calls from.
 	again := h.session(t, "Authorization", "Bearer ann")
 	h.send(t, post(call).with(mcpSession, again, "Authorization", "Bearer ann"))
@@ -72,13 +60,11 @@ func TestASessionIsItsPrincipals(t *testing.T) {
 // TestASessionIsNotChosen: an id that a client brings along is not taken.
 func TestASessionIsNotChosen(t *testing.T) {
 	h := open(t, HTTPOptions{})
-	if id := h.session(t, mcpSession, "CHOSENCHOSENCHOSENCHOSEN12"); strings.HasPrefix(id, "CHOSEN") {
-		t.Error(id)
-	}
+	id := h.session(t, mcpSession, "CHOSENCHOSENCHOSENCHOSEN12")
+	expect(t, !strings.HasPrefix(id, "CHOSEN"), "%v", id)
 	first := h.session(t)
-	if second := h.session(t, mcpSession, first); second == first {
-		t.Error("two clients share a session")
-	}
+	second := h.session(t, mcpSession, first)
+	expect(t, second != first, "two clients share a session")
 }
 
 // TestCancelling: a call ends when its own client says so, and nobody else's does.
@@ -90,11 +76,7 @@ func TestCancelling(t *testing.T) {
 	_, strange := h.stream(t.Context(), t)
 	call := calling(7, "wait", "")
 	begin := func(q request) <-chan string {
-		answered := make(chan string, 1)
-		go func() {
-			_, body := h.send(t, q)
-			answered <- body
-		}()
+		answered := h.later(t, q)
 		soon(t, h.tools.began)
 		return answered
 	}
@@ -109,24 +91,19 @@ func TestCancelling(t *testing.T) {
 		"somebody who pretends to be":  inModern(t, post(cancel)).with(mcpSession, mine),
 		"the newest era by its header": post(cancel).with(mcpSession, mine, "Mcp-Protocol-Version", modern),
 	} {
-		if response, body := h.send(t, q); response.StatusCode != http.StatusAccepted {
-			t.Errorf("%s: %s %s", name, response.Status, body)
-		}
+		h.answers(t, name, q, http.StatusAccepted)
 	}
 	for name, body := range disguised(inModern(t, post(cancel)).body) {
 		for _, q := range []request{inModern(t, post(cancel)).saying(body), strange.saying(body)} {
-			if response, answer := h.send(t, q); response.StatusCode/100 == 5 || response.StatusCode == http.StatusOK {
-				t.Errorf("%s: %s %s", name, response.Status, answer)
-			}
+			response, answer := h.send(t, q)
+			expect(t, response.StatusCode/100 != 5 && response.StatusCode != http.StatusOK, "%s: %s %s", name, response.Status, answer)
 		}
 	}
 	for range 3 { // each ends as if nothing had been said
 		h.tools.finish <- struct{}{}
 	}
 	for name, text := range map[string]string{"older era": soon(t, old), "SSE": stream.next(), "newest era": soon(t, now)} {
-		if textOf(t, text) != "finished" {
-			t.Errorf("%s: %s", name, text)
-		}
+		expect(t, textOf(t, text) == "finished", "%s: %s", name, text)
 	}
 	if len(h.tools.ended) > 0 {
 		t.Fatalf("a stranger cancelled a call: %v", <-h.tools.ended)
@@ -136,9 +113,8 @@ func TestCancelling(t *testing.T) {
 	begin(messages.saying(call))
 	for name, q := range map[string]request{"older era": post(cancel).with(mcpSession, mine), "SSE": messages.saying(cancel)} {
 		h.send(t, q)
-		if err := soon(t, h.tools.ended); err != context.Canceled {
-			t.Errorf("%s: %v", name, err)
-		}
+		err := soon(t, h.tools.ended)
+		expect(t, err == context.Canceled, "%s: %v", name, err)
 	}
 	soon(t, old)
 	h.send(t, messages.saying(calling(8, "remember", `{"word":"x"}`)))
@@ -192,9 +168,8 @@ func TestMessagesThatReadInTwoWays(t *testing.T) {
 		`{"method":"m","Method":"m"}`, `{"re\u017fult":1,"id":1}`, `{"method":"m","params":{"_meta":{},"_Meta":{}}}`,
 		`{"method":"m","params":{"requestId":1,"requestId":2}}`, `{"method":null,"id":null}`, `{"method":"m"}x`,
 	} {
-		if m, err := parse([]byte(text)); err == nil {
-			t.Errorf("%s: %q", text, m)
-		}
+		m, err := parse([]byte(text))
+		expect(t, err != nil, "%s: %q", text, m)
 	}
 }
 
@@ -215,49 +190,35 @@ func TestLeaving(t *testing.T) {
 	}
 	t.Run("a call's connection breaks, older era", func(t *testing.T) {
 		begin(post(calling(1, "wait", "")).with(mcpSession, h.session(t)))()
-		if err := soon(t, h.tools.ended); err != errDropped {
-			t.Errorf("%v", err)
-		}
+		err := soon(t, h.tools.ended)
+		expect(t, err == errDropped, "%v", err)
 	})
 	t.Run("a call's connection is closed, newest era", func(t *testing.T) {
 		begin(inModern(t, post(calling(1, "wait", ""))))()
-		if err := soon(t, h.tools.ended); err != context.Canceled {
-			t.Errorf("%v", err)
-		}
+		err := soon(t, h.tools.ended)
+		expect(t, err == context.Canceled, "%v", err)
 	})
 	t.Run("a stream breaks", func(t *testing.T) {
 		ctx, drop := context.WithCancel(t.Context())
 		_, messages := h.stream(ctx, t)
 		h.send(t, messages.saying(calling(1, "wait", "")))
 		caller := soon(t, h.tools.began)
-		if caller.Request == "" {
-			t.Error("the log can't name the request")
-		}
+		expect(t, caller.Request != "", "the log can't name the request")
 		drop()
-		if err := soon(t, h.tools.ended); err != errDropped {
-			t.Errorf("%v", err)
-		}
-		if got, want := soon(t, left), caller.Client+" false"; got != want {
-			t.Errorf("%s, not %s", got, want)
-		}
-		eventually(t, "the end of the session", func() bool {
-			response, _ := h.send(t, messages.saying(calling(1, "remember", "")))
-			return response.StatusCode == http.StatusNotFound
-		})
+		err := soon(t, h.tools.ended)
+		expect(t, err == errDropped, "%v", err)
+		got, want := soon(t, left), caller.Client+" false"
+		expect(t, got == want, "%s, not %s", got, want)
+		h.forgets(t, messages)
 	})
 	t.Run("a client says goodbye", func(t *testing.T) {
 		id := h.session(t)
 		bye := request{method: "DELETE", path: StreamablePath, header: map[string]string{mcpSession: id}}
-		if response, _ := h.send(t, bye); response.StatusCode != http.StatusOK {
-			t.Error(response.Status)
-		}
-		if got, want := soon(t, left), "session:"+id+" true"; got != want {
-			t.Errorf("%s, not %s", got, want)
-		}
+		h.answers(t, "goodbye", bye, http.StatusOK)
+		got, want := soon(t, left), "session:"+id+" true"
+		expect(t, got == want, "%s, not %s", got, want)
 		for _, q := range []request{bye, post(calling(1, "remember", "")).with(mcpSession, id), by(bye, "GET")} {
-			if response, _ := h.send(t, q); response.StatusCode != http.StatusNotFound {
-				t.Errorf("afterwards: %s %s", q.method, response.Status)
-			}
+			h.answers(t, "afterwards: "+q.method, q, http.StatusNotFound)
 		}
 	})
 	if len(left) > 0 {
@@ -273,6 +234,12 @@ func TestPrincipalsDoNotLeave(t *testing.T) {
 	ctx, drop := context.WithCancel(t.Context())
 	_, messages := h.stream(ctx, t, "Authorization", "Bearer ann")
 	drop()
+	h.forgets(t, messages)
+}
+
+// forgets returns when there is no such stream any more.
+func (h *house) forgets(t *testing.T, messages request) {
+	t.Helper()
 	eventually(t, "the end of the stream", func() bool {
 		response, _ := h.send(t, messages.saying(calling(1, "remember", "")))
 		return response.StatusCode == http.StatusNotFound

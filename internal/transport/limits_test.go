@@ -3,7 +3,6 @@ package transport
 import (
 	"context"
 	"crypto/rand"
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -14,12 +13,9 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 	h := open(t, HTTPOptions{MaxCalls: 2})
 	mine, yours := h.session(t), h.session(t)
 	_, messages := h.stream(t.Context(), t)
-	answered := make(chan string, 10)
+	var held []<-chan string
 	hold := func(q request) {
-		go func() {
-			_, body := h.send(t, q)
-			answered <- body
-		}()
+		held = append(held, h.later(t, q))
 		soon(t, h.tools.began)
 	}
 	for id := range 2 {
@@ -32,14 +28,10 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 	}
 	call := calling(9, "remember", "")
 	for name, q := range map[string]request{"older era": post(call).with(mcpSession, mine), "SSE": messages.saying(call), "newest era": inModern(t, post(call))} {
-		response, body := h.send(t, q)
-		if response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") == "" {
-			t.Errorf("%s: %s %s", name, response.Status, body)
-		}
+		response, _ := h.answers(t, name, q, http.StatusTooManyRequests)
+		expect(t, response.Header.Get("Retry-After") != "", "%s: %v", name, response.Header)
 	}
-	if response, body := h.send(t, post(call).with(mcpSession, yours)); response.StatusCode != http.StatusOK {
-		t.Errorf("another client: %s %s", response.Status, body)
-	}
+	h.answers(t, "another client", post(call).with(mcpSession, yours), http.StatusOK)
 	// What is no request is always let through: a client must be able to cancel.
 	h.send(t, post(cancelling("0")).with(mcpSession, mine))
 	soon(t, h.tools.ended)
@@ -50,7 +42,7 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 	for range 3 + 2*anonymousShare {
 		h.tools.finish <- struct{}{}
 	}
-	for range 2 + 2*anonymousShare {
+	for _, answered := range held {
 		soon(t, answered)
 	}
 }
@@ -59,16 +51,10 @@ func TestCallsAtOnceAreLimited(t *testing.T) {
 func TestRequestsASecondAreLimited(t *testing.T) {
 	h := open(t, HTTPOptions{MaxRate: 0.001}) // nothing comes back during the test
 	id := h.session(t)
-	answered := make(chan string, 1)
-	go func() {
-		_, body := h.send(t, post(calling(7, "wait", "")).with(mcpSession, id))
-		answered <- body
-	}()
+	answered := h.later(t, post(calling(7, "wait", "")).with(mcpSession, id))
 	soon(t, h.tools.began)
-	response, body := h.send(t, post(calling(1, "remember", "")).with(mcpSession, id))
-	if response.StatusCode != http.StatusTooManyRequests || textOf(t, body) != "error: too many requests a second; slow down" {
-		t.Errorf("%s %s", response.Status, body)
-	}
+	_, body := h.answers(t, "one more", post(calling(1, "remember", "")).with(mcpSession, id), http.StatusTooManyRequests)
+	expect(t, textOf(t, body) == "error: too many requests a second; slow down", "%v", body)
 	if response, body := h.send(t, post(cancelling("7")).with(mcpSession, id)); response.StatusCode != http.StatusAccepted {
 		t.Errorf("%s %s", response.Status, body)
 		h.tools.finish <- struct{}{}
@@ -80,14 +66,10 @@ func TestRequestsASecondAreLimited(t *testing.T) {
 func TestAskingIsNoGuess(t *testing.T) {
 	h := open(t, HTTPOptions{Authenticator: names{}})
 	for range 3 * failureRate * failureBurst {
-		if response, _ := h.send(t, post(initialize)); response.StatusCode != http.StatusUnauthorized {
-			t.Fatal(response.Status)
-		}
+		h.answers(t, "nobody", post(initialize), http.StatusUnauthorized)
 	}
 	for range 3 * failureRate * failureBurst {
-		if response, _ := h.send(t, post(initialize).with("Authorization", "Bearer poor")); response.StatusCode != http.StatusForbidden {
-			t.Fatal(response.Status)
-		}
+		h.answers(t, "poor", post(initialize).with("Authorization", "Bearer poor"), http.StatusForbidden)
 	}
 }
 
@@ -96,9 +78,7 @@ func TestAskingIsNoGuess(t *testing.T) {
 func TestGuessing(t *testing.T) {
 	h := open(t, HTTPOptions{Authenticator: names{}})
 	call := inModern(t, post(calling(1, "remember", "")))
-	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status)
-	}
+	h.answers(t, "ann", call.with("Authorization", "Bearer ann"), http.StatusOK)
 	refused := 0
 	for range 20 * failureRate * failureBurst { // some come back meanwhile
 		if response, _ := h.send(t, call.with("Authorization", "Bearer wrong")); response.StatusCode == http.StatusTooManyRequests {
@@ -107,12 +87,8 @@ func TestGuessing(t *testing.T) {
 			}
 		}
 	}
-	if refused == 0 {
-		t.Fatal("guessing goes on and on")
-	}
-	if response, _ := h.send(t, call.with("Authorization", "Bearer ann")); response.StatusCode != http.StatusOK {
-		t.Errorf("honest credentials: %s", response.Status)
-	}
+	insist(t, refused != 0, "guessing goes on and on")
+	h.answers(t, "honest credentials", call.with("Authorization", "Bearer ann"), http.StatusOK)
 }
 
 // TestRoomForSessions: who opens very many loses his own, and nobody who has
@@ -131,9 +107,8 @@ func TestRoomForSessions(t *testing.T) {
 	add("many", true)
 	few.last = time.Time{}
 	oldest.last = time.Time{}.Add(time.Hour)
-	if gone, ok := p.room(); !ok || gone != oldest || p.byID[oldest.session.id] != nil {
-		t.Errorf("%+v %v", gone, ok)
-	}
+	gone, ok := p.room()
+	expect(t, ok && gone == oldest && p.byID[oldest.session.id] == nil, "%+v %v", gone, ok)
 	if gone, ok := p.room(); !ok || gone != nil {
 		t.Errorf("there is room: %+v %v", gone, ok)
 	}
@@ -148,25 +123,17 @@ func TestManySessionsLockNobodyOut(t *testing.T) {
 		h.session(t, "Authorization", "Bearer bob")
 	}
 	h.session(t, "Authorization", "Bearer eve")
-	call := post(calling(1, "remember", "")).with(mcpSession, honest, "Authorization", "Bearer ann")
-	if response, _ := h.send(t, call); response.StatusCode != http.StatusOK {
-		t.Error(response.Status)
-	}
+	h.answers(t, "ann", post(calling(1, "remember", "")).with(mcpSession, honest, "Authorization", "Bearer ann"), http.StatusOK)
 }
 
 // TestLargeBodiesOfSlowSenders: what has not come takes no memory.
 func TestLargeBodiesOfSlowSenders(t *testing.T) {
 	h := open(t, HTTPOptions{})
 	for range 2 * bodiesAtOnce {
-		head := h.head("POST", StreamablePath, "Content-Type: application/json", "Transfer-Encoding: chunked")
-		if _, err := io.WriteString(h.raw(t), head+"1\r\n{\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		h.raw(t, h.head("POST", StreamablePath, "Content-Type: application/json", "Transfer-Encoding: chunked")+"1\r\n{\r\n")
 	}
 	call := inModern(t, post(calling(1, "remember", "")))
-	if response, body := h.send(t, call.saying(strings.Repeat(" ", 3*largeBody)+call.body)); response.StatusCode != http.StatusOK {
-		t.Errorf("%s %s", response.Status, body)
-	}
+	h.answers(t, "a large one", call.saying(strings.Repeat(" ", 3*largeBody)+call.body), http.StatusOK)
 	eventually(t, "the memory of the large one", func() bool {
 		h.bodies.mu.Lock()
 		defer h.bodies.mu.Unlock()
@@ -179,19 +146,12 @@ func TestMemoryOfOneClient(t *testing.T) {
 	const limit = 4 * bodyStep
 	b := newBodies(limit, patient) // which nobody needs: there is room for all of it
 	mine := &incoming{of: b, owner: "me", ctx: context.Background()}
-	if err := mine.grow(largeBody + bodiesAtOnce*limit/2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, mine.grow(largeBody+bodiesAtOnce*limit/2))
 	more := &incoming{of: b, owner: "me", ctx: context.Background()}
-	if err := more.grow(largeBody + 1); err == nil {
-		t.Error("one client has more than half")
-	}
+	err := more.grow(largeBody + 1)
+	expect(t, err != nil, "one client has more than half")
 	yours := &incoming{of: b, owner: "you", ctx: context.Background()}
-	if err := yours.grow(limit); err != nil {
-		t.Error(err)
-	}
+	must(t, yours.grow(limit))
 	mine.release()
-	if err := more.grow(largeBody + 1); err != nil {
-		t.Error(err)
-	}
+	must(t, more.grow(largeBody+1))
 }

@@ -39,9 +39,8 @@ func TestServingEnds(t *testing.T) {
 			go func() {
 				served <- ServeStdio(ctx, tl.server(), reader, brokenWriter{}, slog.New(slog.DiscardHandler))
 			}()
-			if _, err := io.WriteString(writer, calling(1, "wait", "")+"\n"); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(writer, calling(1, "wait", "")+"\n")
+			must(t, err)
 			end(writer, cancel)
 			if err := <-served; err != nil {
 				t.Errorf("serving ended with %v", err)
@@ -81,9 +80,7 @@ func TestLinesOfAnyLength(t *testing.T) {
 					break
 				}
 			}
-			if !slices.Equal(got, test.want) {
-				t.Errorf("%q in steps of %d: %q", test.in, step, got)
-			}
+			expect(t, slices.Equal(got, test.want), "%q in steps of %d: %q", test.in, step, got)
 		}
 	}
 }
@@ -111,13 +108,10 @@ func TestAClientThatDoesNotReadKeepsNobody(t *testing.T) {
 			go func() {
 				done <- ServeStdio(ctx, newTools().server(), in, full, slog.New(slog.DiscardHandler))
 			}()
-			if _, err := io.WriteString(client, pinging); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(client, pinging)
+			must(t, err)
 			time.Sleep(time.Hour)
-			if len(done) > 0 {
-				t.Fatal("gave up on a client that is there")
-			}
+			insist(t, len(done) == 0, "gave up on a client that is there")
 			began := time.Now()
 			if leaves {
 				_ = client.Close()

@@ -56,9 +56,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}()
 		for want := int32(2); want < 5; want++ {
 			synctest.Wait()
-			if n := inner.accepted.Load(); n != want {
-				t.Fatalf("%d connections, not %d", n, want)
-			}
+			n := inner.accepted.Load()
+			insist(t, n == want, "%d connections, not %d", n, want)
 			conn := <-conns
 			_ = conn.Close()
 			_ = conn.Close() // gives its place back once
@@ -76,77 +75,47 @@ func TestOneAddressHasItsShare(t *testing.T) {
 	l := bounded(&countingListener{}, 8).(*boundedListener)
 	far := placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.1"), Port: 1})
 	for _, want := range []bool{true, true, false, false} {
-		if got := l.count(far, 1); got != want {
-			t.Errorf("%v, not %v", got, want)
-		}
+		got := l.count(far, 1)
+		expect(t, got == want, "%v, not %v", got, want)
 	}
-	if !l.count(placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.2")}), 1) {
-		t.Error("another address has no place")
-	}
+	expect(t, l.count(placeOf(&net.TCPAddr{IP: net.ParseIP("192.0.2.2")}), 1), "another address has no place")
 	l.count(far, -1)
-	if !l.count(far, 1) {
-		t.Error("a place is not given back")
-	}
+	expect(t, l.count(far, 1), "a place is not given back")
 	for _, here := range []net.Addr{&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}, &net.TCPAddr{IP: net.IPv6loopback}, &net.UnixAddr{}} {
-		if place := placeOf(here); place != "" {
-			t.Errorf("%s is not here: %s", here, place)
-		}
+		place := placeOf(here)
+		expect(t, place == "", "%s is not here: %s", here, place)
 	}
-}
-
-// TestUnixSocket: any name will do for one, which is out of a browser's reach.
-func TestUnixSocket(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	h := openAt(t, l, HTTPOptions{})
-	h.addr = "any-name"
-	h.http.Transport = unixTransport(path)
-	h.session(t)
 }
 
 // writeCertificate makes a certificate for 127.0.0.1 with a serial number.
 func writeCertificate(t *testing.T, dir string, serial int64) (cert, key string, pool *x509.CertPool) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	secret, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	for path, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(path, pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, pem.EncodeToMemory(block), 0o600))
 	}
 	parsed, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pool = x509.NewCertPool()
 	pool.AddCert(parsed)
 	return cert, key, pool
 }
 
 func TestTLS(t *testing.T) {
+	t.Parallel()
 	cert, key, pool := writeCertificate(t, t.TempDir(), 1)
 	config, err := TLSConfig(cert, key, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A machine that stops for a while between a head and its body must not look like a
 	// client that does.
 	h := open(t, HTTPOptions{TLS: config, sending: 3 * time.Second, reading: 3 * time.Second})
@@ -156,9 +125,7 @@ func TestTLS(t *testing.T) {
 		defer client.CloseIdleConnections()
 		q := inModern(t, post(calling(1, "wait", "")))
 		r, err := http.NewRequest(q.method, "https://"+h.addr+q.path, strings.NewReader(q.body))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, value := range q.header {
 			r.Header.Set(name, value)
 		}
@@ -171,9 +138,7 @@ func TestTLS(t *testing.T) {
 			}
 			body, _ := io.ReadAll(response.Body)
 			_ = response.Body.Close()
-			if textOf(t, string(body)) != "finished" || response.ProtoMajor == 2 != second {
-				t.Errorf("%s: %s", response.Proto, body)
-			}
+			expect(t, textOf(t, string(body)) == "finished" && response.ProtoMajor == 2 == second, "%s: %s", response.Proto, body)
 		})
 		soon(t, h.tools.began)
 	}
@@ -183,25 +148,18 @@ func TestTLS(t *testing.T) {
 	}
 	calls.Wait()
 	_, err = tls.Dial("tcp", h.addr, &tls.Config{RootCAs: pool, MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10})
-	if err == nil {
-		t.Error("TLS 1.1 is accepted")
-	}
+	expect(t, err != nil, "TLS 1.1 is accepted")
 }
 
 func TestANewCertificateIsTaken(t *testing.T) {
 	dir := t.TempDir()
 	path, key, _ := writeCertificate(t, dir, 1)
 	c := &certificate{cert: path, key: key, log: slog.New(slog.DiscardHandler)}
-	if err := c.load(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.load())
 	serial := func() int64 { return c.current().Leaf.SerialNumber.Int64() }
-	if n := serial(); n != 1 {
-		t.Fatal(n)
-	}
-	if err := os.WriteFile(key, []byte("half written"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	n := serial()
+	insist(t, n == 1, "%v", n)
+	must(t, os.WriteFile(key, []byte("half written"), 0o600))
 	if n := serial(); n != 1 {
 		t.Errorf("a broken pair is served: %d", n)
 	}
@@ -209,7 +167,6 @@ func TestANewCertificateIsTaken(t *testing.T) {
 	if n := serial(); n != 2 {
 		t.Errorf("the new certificate is not served: %d", n)
 	}
-	if _, err := TLSConfig(path, filepath.Join(dir, "missing"), nil); err == nil {
-		t.Error("a missing key is no error")
-	}
+	_, err := TLSConfig(path, filepath.Join(dir, "missing"), nil)
+	expect(t, err != nil, "a missing key is no error")
 }

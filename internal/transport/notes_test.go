@@ -35,9 +35,7 @@ func TestNotificationsArriveBeforeTheAnswer(t *testing.T) {
 			}
 			switch {
 			case m.Result != nil:
-				if seen != notes || m.Result.Content[0].Text != name {
-					t.Errorf("%s: %d notifications, then %+v", name, seen, m.Result)
-				}
+				expect(t, seen == notes && m.Result.Content[0].Text == name, "%s: %d notifications, then %+v", name, seen, m.Result)
 				return
 			case m.Params.ProgressToken != name:
 				t.Errorf("%s is told of %s", name, m.Params.ProgressToken)
@@ -53,9 +51,8 @@ func TestNotificationsArriveBeforeTheAnswer(t *testing.T) {
 			for i := range calls {
 				all.Go(func() {
 					answer, response := h.follow(t.Context(), t, q(i))
-					if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" || response.Header.Get("X-Accel-Buffering") != "no" {
-						t.Errorf("%v", response.Header)
-					}
+					kind := response.Header.Get("Content-Type")
+					expect(t, kind == "text/event-stream" && response.Header.Get("X-Accel-Buffering") == "no", "%v", response.Header)
 					check(t, i, answer.next)
 				})
 			}
@@ -66,10 +63,16 @@ func TestNotificationsArriveBeforeTheAnswer(t *testing.T) {
 		stream, messages := h.stream(t.Context(), t)
 		initialized(t, h, stream, messages)
 		for i := range calls { // one stream carries all of them: one after the other
-			if response, body := h.send(t, messages.saying(call(i))); response.StatusCode != http.StatusAccepted {
-				t.Fatal(response.Status, body)
-			}
+			h.answers(t, "a call", messages.saying(call(i)), http.StatusAccepted)
 			check(t, i, stream.next)
+		}
+	})
+	t.Run("lines", func(t *testing.T) {
+		c := stdio(t)
+		c.agree(legacy)
+		for i := range calls {
+			c.say(call(i))
+			check(t, i, c.next)
 		}
 	})
 }
@@ -89,20 +92,16 @@ func TestElicitation(t *testing.T) {
 	stream, messages := h.stream(t.Context(), t)
 	initialized(t, h, stream, messages)
 	h.send(t, messages.saying(calling(1, "ask", "")))
-	if response, body := h.send(t, messages.saying(answering(t, stream.next()))); response.StatusCode != http.StatusAccepted {
-		t.Errorf("%s %s", response.Status, body)
-	}
-	if text := textOf(t, stream.next()); text != want {
-		t.Errorf("SSE: %s", text)
-	}
+	h.answers(t, "the answer", messages.saying(answering(t, stream.next())), http.StatusAccepted)
+	text := textOf(t, stream.next())
+	expect(t, text == want, "SSE: %s", text)
 
 	// A question that nobody waits for is withdrawn.
 	h.send(t, messages.saying(calling(2, "ask", "")))
 	question := idOf(t, stream.next())
 	h.send(t, messages.saying(cancelling("2")))
-	if note := stream.next(); !strings.Contains(note, `"notifications/cancelled"`) || !strings.Contains(note, `"requestId":`+question) {
-		t.Errorf("SSE, withdrawn: %s", note)
-	}
+	note := stream.next()
+	expect(t, strings.Contains(note, `"notifications/cancelled"`) && strings.Contains(note, `"requestId":`+question), "SSE, withdrawn: %s", note)
 
 	id := h.session(t)
 	answer, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
@@ -122,9 +121,8 @@ func answering(t *testing.T, question string) string {
 func idOf(t *testing.T, question string) string {
 	t.Helper()
 	var m struct{ ID json.RawMessage }
-	if err := json.Unmarshal([]byte(question), &m); err != nil || !strings.Contains(question, "Your name?") {
-		t.Fatalf("%v in %q", err, question)
-	}
+	err := json.Unmarshal([]byte(question), &m)
+	insist(t, err == nil && strings.Contains(question, "Your name?"), "%v in %q", err, question)
 	return string(m.ID)
 }
 
@@ -140,9 +138,7 @@ func TestListeningIsAcknowledgedFirst(t *testing.T) {
 			for range times {
 				_, body := h.send(t, nothing)
 				acknowledged, answered := strings.Index(body, "subscriptions/acknowledged"), strings.Index(body, `"result"`)
-				if acknowledged < 0 || answered < acknowledged {
-					t.Errorf("%q", body)
-				}
+				expect(t, acknowledged >= 0 && answered >= acknowledged, "%q", body)
 			}
 		})
 	}

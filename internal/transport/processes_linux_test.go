@@ -21,18 +21,16 @@ func TestOrigins(t *testing.T) {
 			"modern": inModern(t, where), "another name": named(t, where, "x"), "no session": where,
 			"a session": where.with(mcpSession, h.session(t)), "another": where.with(mcpSession, h.session(t)),
 		} {
-			if got := h.whoIs(t, q); got != process {
-				t.Errorf("%s, %s: %s, not %s", network, name, got, process)
-			}
+			got := h.whoIs(t, q)
+			expect(t, got == process, "%s, %s: %s, not %s", network, name, got, process)
 			if got := h.whoIs(t, q.with("X-Forwarded-For", "203.0.113.7")); !strings.HasPrefix(got, "address:") {
 				t.Errorf("%s, %s through a proxy: %s", network, name, got)
 			}
 		}
 		stream, messages := h.stream(t.Context(), t)
 		h.send(t, messages.saying(where.body))
-		if got := textOf(t, stream.next()); got != process {
-			t.Errorf("%s, SSE: %s", network, got)
-		}
+		got := textOf(t, stream.next())
+		expect(t, got == process, "%s, SSE: %s", network, got)
 	}
 }
 
@@ -40,28 +38,16 @@ func TestOrigins(t *testing.T) {
 func TestWhatHasEnded(t *testing.T) {
 	c := startClient(t, &watchedHouse{house: &house{addr: "nowhere"}})
 	p, ok := proc.Read(c.pid)
-	if !ok {
-		t.Fatal("the client is not found")
-	}
+	insist(t, ok, "the client is not found")
 	origin := processPrefix + p.ID.String()
-	if HasEnded(origin) {
-		t.Error("it lives")
-	}
+	expect(t, !HasEnded(origin), "it lives")
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: limit.Max}))
 	_, found := proc.Read(p.PID)
 	ended := HasEnded(origin)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
-	if found || ended {
-		t.Errorf("no file can be opened: found %t, ended %t", found, ended)
-	}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	expect(t, !found && !ended, "no file can be opened: found %t, ended %t", found, ended)
 	_ = c.in.Close()
 	eventually(t, "its end", func() bool { return HasEnded(origin) }) // nobody has waited for it
 	c.end(t)
@@ -72,8 +58,6 @@ func TestWhatHasEnded(t *testing.T) {
 		"address:192.0.2.1":                      false,
 		"process:x":                              false,
 	} {
-		if HasEnded(origin) != want {
-			t.Errorf("%s: %t", origin, !want)
-		}
+		expect(t, HasEnded(origin) == want, "%s: %t", origin, !want)
 	}
 }

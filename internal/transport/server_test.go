@@ -17,7 +17,11 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // patient is how long a test waits for what must happen.
 const patient = time.Minute
@@ -125,29 +129,18 @@ type house struct {
 // the test ends.
 func open(t testing.TB, options HTTPOptions) *house {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return openAt(t, l, options)
-}
-
-func openAt(t testing.TB, l net.Listener, options HTTPOptions) *house {
-	t.Helper()
 	tl := newTools()
-	return serving(t, l, tl, tl.server(), options)
+	return serving(t, listen(t, "tcp", "127.0.0.1:0"), tl, tl.server(), options)
 }
 
-// openWith is open for a server of the test's own.
-func openWith(t testing.TB, tl *tools, s *server.MCPServer) *house {
+func listen(t testing.TB, network, address string) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return serving(t, l, tl, s, HTTPOptions{})
+	l, err := net.Listen(network, address)
+	must(t, err)
+	return l
 }
 
+// serving is open for a server of the test's own.
 func serving(t testing.TB, l net.Listener, tl *tools, s *server.MCPServer, options HTTPOptions) *house {
 	t.Helper()
 	if !options.Streamable && !options.SSE {
@@ -163,9 +156,8 @@ func serving(t testing.TB, l net.Listener, tl *tools, s *server.MCPServer, optio
 	go func() { h.over <- h.Serve(ctx, l) }()
 	t.Cleanup(func() {
 		stop()
-		if err := soon(t, h.over); err != nil {
-			t.Errorf("serving ended with %v", err)
-		}
+		err := soon(t, h.over)
+		expect(t, err == nil, "serving ended with %v", err)
 		h.over <- nil
 		h.http.CloseIdleConnections()
 	})
@@ -188,9 +180,7 @@ func soon[T any](t testing.TB, from <-chan T) T {
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(patient); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not seen in %s: %s", patient, what)
-		}
+		insist(t, !time.Now().After(deadline), "not seen in %s: %s", patient, what)
 	}
 }
 
@@ -226,19 +216,33 @@ func (h *house) send(t testing.TB, q request) (reply, string) {
 	response := h.begin(context.Background(), t, q)
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return reply{response.Status, response.StatusCode, response.Header}, string(body)
+}
+
+// answers expects a status, and returns the whole answer.
+func (h *house) answers(t testing.TB, what string, q request, status int) (reply, string) {
+	t.Helper()
+	response, body := h.send(t, q)
+	expect(t, response.StatusCode == status, "%s: %s %s", what, response.Status, body)
+	return response, body
+}
+
+// later sends it, and returns where the answer's body comes.
+func (h *house) later(t testing.TB, q request) <-chan string {
+	answered := make(chan string, 1)
+	go func() {
+		_, body := h.send(t, q)
+		answered <- body
+	}()
+	return answered
 }
 
 // begin sends it and returns the answer as soon as it begins.
 func (h *house) begin(ctx context.Context, t testing.TB, q request) *http.Response {
 	t.Helper()
 	response, err := h.try(ctx, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return response
 }
 
@@ -294,9 +298,7 @@ func calling(id int, tool, arguments string) string {
 func inModern(t testing.TB, q request) request {
 	t.Helper()
 	var m map[string]any
-	if err := json.Unmarshal([]byte(q.body), &m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(q.body), &m))
 	params, _ := m["params"].(map[string]any)
 	if params == nil {
 		params = map[string]any{}
@@ -308,15 +310,19 @@ func inModern(t testing.TB, q request) request {
 	}
 	m["params"] = params
 	body, err := json.Marshal(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	q.body = string(body)
 	q = q.with("Mcp-Protocol-Version", modern, "Mcp-Method", m["method"].(string))
 	if name, ok := params["name"].(string); ok {
 		q = q.with("Mcp-Name", name)
 	}
 	return q
+}
+
+// listening is a request of the newest era to be told of changes.
+func listening(t testing.TB, id int) request {
+	t.Helper()
+	return inModern(t, post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`, id)))
 }
 
 const initialize = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"` + legacy + `","capabilities":{"elicitation":{}},"clientInfo":{"name":"test","version":"1"}}}`
@@ -326,9 +332,7 @@ func (h *house) session(t testing.TB, headers ...string) string {
 	t.Helper()
 	response, body := h.send(t, post(initialize).with(headers...))
 	id := response.Header.Get(mcpSession)
-	if response.StatusCode != http.StatusOK || id == "" {
-		t.Fatalf("initialize: %s %s", response.Status, body)
-	}
+	insist(t, response.StatusCode == http.StatusOK && id != "", "initialize: %s %s", response.Status, body)
 	return id
 }
 
@@ -387,9 +391,7 @@ func (e *events) next() string {
 func (h *house) stream(ctx context.Context, t testing.TB, headers ...string) (*events, request) {
 	t.Helper()
 	e, response := h.follow(ctx, t, request{method: "GET", path: SSEPath}.with(headers...))
-	if response.StatusCode != http.StatusOK {
-		t.Fatal(response.Status)
-	}
+	insist(t, response.StatusCode == http.StatusOK, "%v", response.Status)
 	messages := post("").with(headers...)
 	messages.path = e.next()
 	return e, messages
@@ -412,15 +414,12 @@ func textOf(t testing.TB, body string) string {
 		}
 		Error *rpcError
 	}
-	if err := json.Unmarshal([]byte(body), &m); err != nil {
-		t.Fatalf("%v in %q", err, body)
-	}
+	err := json.Unmarshal([]byte(body), &m)
+	insist(t, err == nil, "%v in %q", err, body)
 	if m.Error != nil {
 		return "error: " + m.Error.Message
 	}
-	if len(m.Result.Content) != 1 {
-		t.Fatalf("no text in %q", body)
-	}
+	insist(t, len(m.Result.Content) == 1, "no text in %q", body)
 	return m.Result.Content[0].Text
 }
 

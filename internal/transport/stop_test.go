@@ -30,23 +30,16 @@ func TestStopping(t *testing.T) {
 	var all sync.WaitGroup
 	for _, q := range []request{inModern(t, post(calling(1, "wait", ""))), post(calling(2, "wait", "")).with(mcpSession, id)} {
 		all.Go(func() {
-			if _, body := h.send(t, q); textOf(t, body) != "finished" {
-				t.Error(body)
-			}
+			_, body := h.send(t, q)
+			expect(t, textOf(t, body) == "finished", "%v", body)
 		})
 		soon(t, h.tools.began)
 	}
 	h.send(t, messages.saying(calling(3, "wait", "")))
 	soon(t, h.tools.began)
-	conn := h.raw(t)
-	if _, err := io.WriteString(conn, h.head("GET", "/nowhere")); err != nil {
-		t.Fatal(err)
-	}
-	idle := bufio.NewReader(conn)
+	idle := bufio.NewReader(h.raw(t, h.head("GET", "/nowhere")))
 	response, err := http.ReadResponse(idle, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := response.Body.Close(); err != nil { // reads it to its end
 		t.Fatal(err)
 	}
@@ -54,17 +47,13 @@ func TestStopping(t *testing.T) {
 	h.stop()
 	soon(t, interrupted)
 	all.Wait()
-	if text := textOf(t, stream.next()); text != "finished" {
-		t.Error(text)
-	}
+	text := textOf(t, stream.next())
+	expect(t, text == "finished", "%v", text)
 	for _, s := range []*events{stream, listening} {
-		if event := s.next(); event != "" {
-			t.Errorf("not the end of a stream: %s", event)
-		}
+		event := s.next()
+		expect(t, event == "", "not the end of a stream: %s", event)
 	}
-	if err := soon(t, h.over); err != nil {
-		t.Error(err)
-	}
+	must(t, soon(t, h.over))
 	h.over <- nil
 	if _, err := idle.ReadByte(); err == nil {
 		t.Error("an idle connection outlived the server")
@@ -73,9 +62,8 @@ func TestStopping(t *testing.T) {
 		_ = c.Close()
 		t.Error("it still listens")
 	}
-	if n := h.tools.ran.Load(); n != 3 {
-		t.Errorf("%d tools ran", n)
-	}
+	n := h.tools.ran.Load()
+	expect(t, n == 3, "%d tools ran", n)
 }
 
 // TestStoppingListens: as long as calls run, who comes on a connection of his own
@@ -90,11 +78,7 @@ func TestStoppingListens(t *testing.T) {
 	id := h.session(t)
 	asked, _ := h.follow(t.Context(), t, post(calling(1, "ask", "")).with(mcpSession, id))
 	question := asked.next()
-	running := make(chan struct{})
-	go func() {
-		defer close(running)
-		h.send(t, post(calling(2, "wait", "")).with(mcpSession, id))
-	}()
+	running := h.later(t, post(calling(2, "wait", "")).with(mcpSession, id))
 	soon(t, h.tools.began)
 	stream, messages := h.stream(t.Context(), t)
 	h.send(t, messages.saying(calling(3, "wait", "")))
@@ -102,7 +86,6 @@ func TestStoppingListens(t *testing.T) {
 
 	h.stop()
 	eventually(t, "the beginning of the end", h.work.isStopping)
-	listen := `{"jsonrpc":"2.0","id":4,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`
 	for name, q := range map[string]request{
 		"a call":            post(calling(4, "remember", "")).with(mcpSession, id),
 		"one over SSE":      messages.saying(calling(4, "remember", "")),
@@ -110,28 +93,21 @@ func TestStoppingListens(t *testing.T) {
 		"a client":          post(initialize),
 		"a stream":          request{method: "GET", path: StreamablePath}.with(mcpSession, id),
 		"one of SSE":        {method: "GET", path: SSEPath},
-		"a subscription":    inModern(t, post(listen)),
+		"a subscription":    listening(t, 4),
 	} {
 		response, err := h.try(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = response.Body.Close()
 		if response.StatusCode != http.StatusServiceUnavailable || !response.Close || response.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %s %v", name, response.Status, response.Header)
 		}
 	}
-	if response, _ := h.send(t, request{method: "GET", path: "/readyz"}); response.StatusCode != http.StatusTeapot {
-		t.Errorf("health: %s", response.Status)
-	}
+	h.answers(t, "health", request{method: "GET", path: "/readyz"}, http.StatusTeapot)
 	h.send(t, post(answering(t, question)).with(mcpSession, id))
-	if text := textOf(t, asked.next()); text != "acceptmap[name:Ann]" {
-		t.Error(text)
-	}
+	text := textOf(t, asked.next())
+	expect(t, text == "acceptmap[name:Ann]", "%v", text)
 	for n, q := range map[int]request{2: post("").with(mcpSession, id), 3: messages} {
-		if response, body := h.send(t, q.saying(cancelling(fmt.Sprint(n)))); response.StatusCode != http.StatusAccepted {
-			t.Errorf("%s %s", response.Status, body)
-		}
+		h.answers(t, "a cancellation", q.saying(cancelling(fmt.Sprint(n))), http.StatusAccepted)
 		soon(t, h.tools.ended)
 	}
 	if err := soon(t, h.over); err != nil { // long before the grace is over
@@ -143,27 +119,32 @@ func TestStoppingListens(t *testing.T) {
 	}
 }
 
-// raw is a connection on which a test says what it likes.
-func (h *house) raw(t *testing.T) net.Conn {
+// raw is a connection on which a test has said what it likes.
+func (h *house) raw(t *testing.T, said string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", h.addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = conn.Close() })
 	// What the system would keep for a client that does not read is little.
-	if err := conn.(*net.TCPConn).SetReadBuffer(4096); err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, conn.(*net.TCPConn).SetReadBuffer(4096))
+	must(t, conn.SetDeadline(time.Now().Add(patient)))
+	_, err = io.WriteString(conn, said)
+	must(t, err)
 	return conn
 }
 
 func (h *house) head(method, path string, lines ...string) string {
 	lines = append([]string{method + " " + path + " HTTP/1.1", "Host: " + h.addr}, lines...)
 	return strings.Join(lines, "\r\n") + "\r\n\r\n"
+}
+
+// written is a message as it goes over a connection.
+func (h *house) written(q request) string {
+	lines := []string{fmt.Sprint("Content-Length: ", len(q.body))}
+	for name, value := range q.header {
+		lines = append(lines, name+": "+value)
+	}
+	return h.head(q.method, q.path, lines...) + q.body
 }
 
 // TestSlowSenders: who sends a body slowly, or not at all, is not waited for,
@@ -182,80 +163,52 @@ func TestSlowSenders(t *testing.T) {
 		"to nowhere":    {h.head("POST", "/nowhere", "Content-Length: 100"), "404"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			conn := h.raw(t)
-			if _, err := io.WriteString(conn, test.head+"{"); err != nil {
-				t.Fatal(err)
-			}
-			answer, err := io.ReadAll(conn) // to its end: the connection is closed
-			if err != nil {
-				t.Errorf("the connection stays open: %v", err)
-			}
-			if !strings.HasPrefix(string(answer), "HTTP/1.1 "+test.status) {
-				t.Errorf("%q", answer)
-			}
+			answer, err := io.ReadAll(h.raw(t, test.head+"{")) // to its end: the connection is closed
+			expect(t, err == nil, "the connection stays open: %v", err)
+			expect(t, strings.HasPrefix(string(answer), "HTTP/1.1 "+test.status), "%q", answer)
 		})
 	}
 }
 
 // TestALongCallOutlivesTheTimeForItsBody: and the connection is good for more.
 func TestALongCallOutlivesTheTimeForItsBody(t *testing.T) {
+	t.Parallel()
 	h := open(t, HTTPOptions{sending: 500 * time.Millisecond, reading: 500 * time.Millisecond, heartbeat: time.Hour})
-	conn := h.raw(t)
+	conn := h.raw(t, "")
 	answers := bufio.NewReader(conn)
 	for range 2 {
-		q := inModern(t, post(calling(1, "wait", "")))
-		lines := []string{fmt.Sprint("Content-Length: ", len(q.body))}
-		for name, value := range q.header {
-			lines = append(lines, name+": "+value)
-		}
-		if _, err := io.WriteString(conn, h.head("POST", StreamablePath, lines...)+q.body); err != nil {
-			t.Fatal(err)
-		}
+		_, err := io.WriteString(conn, h.written(inModern(t, post(calling(1, "wait", "")))))
+		must(t, err)
 		soon(t, h.tools.began)
 		time.Sleep(1500 * time.Millisecond) // longer than all deadlines: nothing may happen
 		h.tools.finish <- struct{}{}
 		response, err := http.ReadResponse(answers, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, err := io.ReadAll(response.Body)
 		_ = response.Body.Close()
-		if err != nil || textOf(t, string(body)) != "finished" {
-			t.Errorf("%q, %v", body, err)
-		}
+		expect(t, err == nil && textOf(t, string(body)) == "finished", "%q, %v", body, err)
 	}
 }
 
 // TestSlowReaders: who does not take what it asked for is given up.
 func TestSlowReaders(t *testing.T) {
+	t.Parallel()
 	left := make(chan string, 1)
 	answered := make(chan Exchange, 10)
 	h := open(t, HTTPOptions{
 		reading: 500 * time.Millisecond, Left: func(client string, _ bool) { left <- client }, Observe: func(e Exchange) { answered <- e },
 	})
-	large := inModern(t, post(calling(1, "large", `{"bytes":8000000}`)))
-	lines := []string{fmt.Sprint("Content-Length: ", len(large.body))}
-	for name, value := range large.header {
-		lines = append(lines, name+": "+value)
-	}
-	if _, err := io.WriteString(h.raw(t), h.head("POST", StreamablePath, lines...)+large.body); err != nil {
-		t.Fatal(err)
-	}
+	large := post(calling(1, "large", `{"bytes":8000000}`))
+	h.raw(t, h.written(inModern(t, large)))
 	if e := soon(t, answered); e.RPC != "tools/call" || e.Sent >= 8_000_000 || !h.work.wait(patient) {
 		t.Errorf("%+v", e)
 	}
 
-	conn := h.raw(t)
-	if _, err := io.WriteString(conn, h.head("GET", SSEPath)); err != nil {
-		t.Fatal(err)
-	}
 	var path string
-	for lines := bufio.NewScanner(conn); path == "" && lines.Scan(); {
+	for lines := bufio.NewScanner(h.raw(t, h.head("GET", SSEPath))); path == "" && lines.Scan(); {
 		_, path, _ = strings.Cut(lines.Text(), "data: ")
 	}
-	if response, body := h.send(t, at(post(calling(1, "large", `{"bytes":8000000}`)), path)); response.StatusCode != http.StatusAccepted {
-		t.Fatal(response.Status, body)
-	}
+	h.answers(t, "over SSE", at(large, path), http.StatusAccepted)
 	if client := soon(t, left); client != "session:"+path[strings.Index(path, "=")+1:] {
 		t.Error(client)
 	}
@@ -266,15 +219,12 @@ func TestSilentStreamsShowLife(t *testing.T) {
 	h := open(t, HTTPOptions{heartbeat: 10 * time.Millisecond})
 	id := h.session(t)
 	sse, _ := h.stream(t.Context(), t)
-	listen := inModern(t, post(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{"resourceSubscriptions":["test://one"]}}}`))
 	older, _ := h.follow(t.Context(), t, request{method: "GET", path: StreamablePath}.with(mcpSession, id, "Accept", "text/event-stream"))
-	newest, _ := h.follow(t.Context(), t, listen)
+	newest, _ := h.follow(t.Context(), t, listening(t, 1))
 	for name, stream := range map[string]*events{"SSE": sse, "older era": older, "newest era": newest} {
 		for beats := 0; beats < 3; {
 			event := soon(t, stream.all)
-			if event == "" {
-				t.Fatalf("%s: it ended", name)
-			}
+			insist(t, event != "", "%s: it ended", name)
 			if event == ":" {
 				beats++
 			}
@@ -302,9 +252,7 @@ func TestABodyMayNotTakeForEver(t *testing.T) {
 	given := &deadlines{ResponseWriter: httptest.NewRecorder()}
 	began := time.Now()
 	_, release, ok := b.read(given, r)
-	if !ok {
-		t.Fatal("not read")
-	}
+	insist(t, ok, "not read")
 	release()
 	var latest time.Time
 	for _, until := range given.all {

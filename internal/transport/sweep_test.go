@@ -16,34 +16,22 @@ func TestSilentClientsAreForgotten(t *testing.T) {
 	// It is swept when the test says so: however slow this machine is, nobody is
 	// forgotten before that.
 	h := open(t, HTTPOptions{Left: func(client string, gone bool) {
-		if gone {
-			t.Errorf("%s said nothing", client)
-		}
+		expect(t, !gone, "%s said nothing", client)
 		left <- client
 	}})
 	sweep := func() { h.forgetSilent(t.Context(), time.Now().Add(time.Hour)) }
 	busy := h.session(t)
-	answered := make(chan string, 1)
-	go func() {
-		_, body := h.send(t, post(calling(1, "wait", "")).with(mcpSession, busy))
-		answered <- body
-	}()
+	answered := h.later(t, post(calling(1, "wait", "")).with(mcpSession, busy))
 	soon(t, h.tools.began)
 	silent := h.session(t)
 	sweep()
-	if got := soon(t, left); got != "session:"+silent {
-		t.Fatalf("%s was forgotten, not %s", got, silent)
-	}
-	if response, _ := h.send(t, post(calling(1, "remember", "")).with(mcpSession, silent)); response.StatusCode != http.StatusNotFound {
-		t.Errorf("a forgotten client: %s", response.Status)
-	}
-	if len(left)+len(h.tools.ended) > 0 {
-		t.Fatal("a client with a running call was forgotten")
-	}
+	got := soon(t, left)
+	insist(t, got == "session:"+silent, "%s was forgotten, not %s", got, silent)
+	h.answers(t, "a forgotten client", post(calling(1, "remember", "")).with(mcpSession, silent), http.StatusNotFound)
+	insist(t, len(left)+len(h.tools.ended) <= 0, "a client with a running call was forgotten")
 	h.tools.finish <- struct{}{}
-	if text := textOf(t, soon(t, answered)); text != "finished" {
-		t.Error(text)
-	}
+	text := textOf(t, soon(t, answered))
+	expect(t, text == "finished", "%v", text)
 	eventually(t, "the call's end", func() bool {
 		sweep()
 		return len(left) > 0
@@ -58,9 +46,8 @@ func TestSweeping(t *testing.T) {
 	left := make(chan string, 1)
 	h := open(t, HTTPOptions{ClientTTL: time.Millisecond, Left: func(client string, _ bool) { left <- client }})
 	id := h.session(t)
-	if got := soon(t, left); got != "session:"+id {
-		t.Errorf("%s was forgotten, not %s", got, id)
-	}
+	got := soon(t, left)
+	expect(t, got == "session:"+id, "%s was forgotten, not %s", got, id)
 }
 
 // TestTheLogNamesNoSession that its reader could use.
@@ -74,7 +61,6 @@ func TestTheLogNamesNoSession(t *testing.T) {
 	h.stop()
 	soon(t, h.over)
 	h.over <- nil
-	if text := log.String(); strings.Contains(text, id) || !strings.Contains(text, id[:8]) {
-		t.Errorf("%s in the log:\n%s", id, text)
-	}
+	text := log.String()
+	expect(t, !strings.Contains(text, id) && strings.Contains(text, id[:8]), "%s in the log:\n%s", id, text)
 }

@@ -34,9 +34,7 @@ func TestCopyDirCopiesWhatADirectoryHolds(t *testing.T) {
 	big := strings.Repeat("0123456789", 300_000)
 	for name, text := range map[string]string{"empty": "", "data.csv": big, "sub/deep/x": "x", "closed/y": "y"} {
 		path := filepath.Join(from, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o640), os.Chtimes(path, then, then)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(text), 0o640), os.Chtimes(path, then, then)))
 	}
 	err := errors.Join(
 		os.Chmod(filepath.Join(from, "data.csv"), 0o700),
@@ -45,9 +43,7 @@ func TestCopyDirCopiesWhatADirectoryHolds(t *testing.T) {
 		os.Chmod(filepath.Join(from, "closed"), 0o500), // nobody may write into it
 		os.Chtimes(filepath.Join(from, "closed"), then, then),
 	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { // or they could not be removed
 		_ = os.Chmod(filepath.Join(from, "closed"), 0o700)
 		_ = os.Chmod(filepath.Join(to, "closed"), 0o700)
@@ -86,20 +82,15 @@ func compareDirs(t *testing.T, got, want string) {
 		case original.Mode().IsRegular():
 			a, _ := os.ReadFile(path)
 			b, _ := os.ReadFile(filepath.Join(got, name))
-			if string(a) != string(b) {
-				t.Errorf("%s: %d bytes, not %d", name, len(b), len(a))
-			}
+			expect(t, string(a) == string(b), "%s: %d bytes, not %d", name, len(b), len(a))
 		case original.Mode()&fs.ModeSymlink != 0:
 			a, _ := os.Readlink(path)
-			if b, _ := os.Readlink(filepath.Join(got, name)); a != b {
-				t.Errorf("%s leads to %s, not %s", name, b, a)
-			}
+			b, _ := os.Readlink(filepath.Join(got, name))
+			expect(t, a == b, "%s leads to %s, not %s", name, b, a)
 		}
 		return nil
 	})
-	if err != nil || seen < 6 {
-		t.Errorf("%d compared, %v", seen, err)
-	}
+	expect(t, err == nil && seen >= 6, "%d compared, %v", seen, err)
 }
 
 func TestCopyDirStopsWithItsContext(t *testing.T) {
@@ -107,35 +98,30 @@ func TestCopyDirStopsWithItsContext(t *testing.T) {
 	write(t, from, "x", "x")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := copyPath(ctx, to, from); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	_, err := copyPath(ctx, to, from)
+	expect(t, errors.Is(err, context.Canceled), "%v", err)
 }
 
 func TestCopyDirNamesTheFileItCanNotWrite(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	write(t, from, "x", "x")
 	write(t, to, "x", "something else")
-	if _, err := copyPath(t.Context(), to, from); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), "x") {
-		t.Error(err)
-	}
+	_, err := copyPath(t.Context(), to, from)
+	expect(t, errors.Is(err, fs.ErrExist) && strings.Contains(err.Error(), "x"), "%v", err)
 }
 
 func TestCopyDirRefusesWhatIsTooDeep(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	nest(t, from, deepest+50)
-	if _, err := copyPath(t.Context(), to, from); err == nil || !strings.Contains(err.Error(), "directories are nested") {
-		t.Error(err)
-	}
+	_, err := copyPath(t.Context(), to, from)
+	expect(t, err != nil && strings.Contains(err.Error(), "directories are nested"), "%v", err)
 }
 
 // TestNamesOfOneFileStayThat: code can give a file thousands of names that take no room.
 func TestNamesOfOneFileStayThat(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	write(t, from, "a", strings.Repeat("x", 1<<20))
-	if err := os.Mkdir(filepath.Join(from, "d"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(from, "d"), 0o700))
 	for i := range 30 {
 		if err := os.Link(filepath.Join(from, "a"), filepath.Join(from, "d", strconv.Itoa(i))); err != nil {
 			t.Skipf("no hard links here: %v", err)
@@ -147,9 +133,7 @@ func TestNamesOfOneFileStayThat(t *testing.T) {
 	if _, err := CopyDir(t.Context(), openRoot(t, to), openRoot(t, from), 2<<20); err != nil {
 		t.Fatal(err)
 	}
-	if !os.SameFile(statOf(t, filepath.Join(to, "a")), statOf(t, filepath.Join(to, "d", "29"))) {
-		t.Error("they are two files now")
-	}
+	expect(t, os.SameFile(statOf(t, filepath.Join(to, "a")), statOf(t, filepath.Join(to, "d", "29"))), "they are two files now")
 	if used, err := DiskUsage(t.Context(), openRoot(t, to), math.MaxInt64); err != nil || used > 2<<20 {
 		t.Errorf("%d bytes, %v", used, err)
 	}
@@ -157,7 +141,5 @@ func TestNamesOfOneFileStayThat(t *testing.T) {
 		write(t, from, "small"+strconv.Itoa(i), "x") // a block each
 	}
 	_, err := CopyDir(t.Context(), openRoot(t, t.TempDir()), openRoot(t, from), 2<<20)
-	if !errors.Is(err, ErrNoRoom) {
-		t.Error(err)
-	}
+	expect(t, errors.Is(err, ErrNoRoom), "%v", err)
 }

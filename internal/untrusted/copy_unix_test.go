@@ -14,18 +14,12 @@ func TestCopyDirLeavesOutWhatIsNoFile(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	t.Chdir(from) // a socket's path must be short
 	write(t, from, "x", "x")
-	if err := syscall.Mkfifo("pipe", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo("pipe", 0o600))
 	socket, err := net.Listen("unix", "socket")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer socket.Close()
 	left, err := copyPath(t.Context(), to, from)
-	if err != nil || !slices.Equal(left, []string{"pipe", "socket"}) {
-		t.Errorf("%q %v", left, err)
-	}
+	expect(t, err == nil && slices.Equal(left, []string{"pipe", "socket"}), "%q %v", left, err)
 	if entries, err := os.ReadDir(to); err != nil || len(entries) != 1 {
 		t.Errorf("%d copied, %v", len(entries), err)
 	}

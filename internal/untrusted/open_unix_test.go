@@ -68,13 +68,9 @@ func TestOnlyWhatItIsIsOpened(t *testing.T) {
 func TestADirectoryIsGone(t *testing.T) {
 	parent := t.TempDir()
 	dir := filepath.Join(parent, "d")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(dir, 0o700))
 	above, name, err := OpenParent(dir)
-	if err != nil || name != "d" {
-		t.Fatal(name, err)
-	}
+	insist(t, err == nil && name == "d", "%v %v", name, err)
 	defer above.Close()
 	opened := openRoot(t, dir)
 	for _, step := range []struct {
@@ -87,12 +83,9 @@ func TestADirectoryIsGone(t *testing.T) {
 		{"a link", func() error { return os.Symlink("d2", dir) }, false},
 		{"another", func() error { return errors.Join(os.Remove(dir), os.Mkdir(dir, 0o700)) }, true},
 	} {
-		if err := step.do(); err != nil {
-			t.Fatal(err)
-		}
-		if gone := IsGone(opened, dir); gone != step.gone {
-			t.Errorf("%s: %v", step.name, gone)
-		}
+		must(t, step.do())
+		gone := IsGone(opened, dir)
+		expect(t, gone == step.gone, "%s: %v", step.name, gone)
 	}
 	if _, name, err := OpenParent("/"); err != nil || name != "." {
 		t.Error(name, err)

@@ -14,13 +14,9 @@ func nest(t *testing.T, dir string, depth int) {
 	t.Helper()
 	root := openRoot(t, dir)
 	for range depth {
-		if err := errors.Join(root.Mkdir("d", 0o700), root.WriteFile("f", nil, 0o600)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(root.Mkdir("d", 0o700), root.WriteFile("f", nil, 0o600)))
 		inner, err := root.OpenRoot("d")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_ = root.Close() // what was made in it is made
 		root = inner
 	}
@@ -29,13 +25,10 @@ func nest(t *testing.T, dir string, depth int) {
 
 func TestATreeIsRemovedHoweverDeepItIs(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "tree"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(filepath.Join(dir, "tree"), 0o700))
 	nest(t, filepath.Join(dir, "tree"), 10*openAtOnce)
-	if err := RemoveTree(t.Context(), openRoot(t, dir), "tree"); err != nil {
-		t.Error(err)
-	}
+	err := RemoveTree(t.Context(), openRoot(t, dir), "tree")
+	expect(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 }
 
@@ -45,12 +38,9 @@ func TestATreeIsRemovedWhateverItsModes(t *testing.T) {
 		write(t, dir, strconv.Itoa(i), "x")
 	}
 	closed := filepath.Join(dir, "closed", "inner")
-	if err := errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)); err != nil {
-		t.Fatal(err)
-	}
-	if err := RemoveTree(t.Context(), openRoot(t, filepath.Dir(dir)), filepath.Base(dir)); err != nil {
-		t.Error(err)
-	}
+	must(t, errors.Join(os.MkdirAll(closed, 0o700), os.WriteFile(filepath.Join(closed, "x"), nil, 0), os.Chmod(closed, 0), os.Chmod(filepath.Dir(closed), 0o500)))
+	err := RemoveTree(t.Context(), openRoot(t, filepath.Dir(dir)), filepath.Base(dir))
+	expect(t, err == nil, "%v", err)
 	if _, err := os.Lstat(dir); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -65,9 +55,8 @@ func TestARemovalFollowsNoLink(t *testing.T) {
 		t.Skipf("no links here: %v", err)
 	}
 	root := openRoot(t, dir)
-	if err := errors.Join(RemoveTree(t.Context(), root, "tree"), RemoveTree(t.Context(), root, "top"), RemoveTree(t.Context(), root, "nothing")); err != nil {
-		t.Error(err)
-	}
+	err := errors.Join(RemoveTree(t.Context(), root, "tree"), RemoveTree(t.Context(), root, "top"), RemoveTree(t.Context(), root, "nothing"))
+	expect(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 	wantEntries(t, other, "x")
 }
@@ -83,15 +72,12 @@ func TestARemovalEndsThoughFilesComeFaster(t *testing.T) {
 		}
 		_ = root.MkdirAll(filepath.Join("tree", strconv.Itoa(n), "d"), 0o700)
 	}}, top: root}
-	if err := root.MkdirAll("tree/d", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, root.MkdirAll("tree/d", 0o700))
 	if r.remove(root, "tree", "tree", 0); !errors.Is(r.first, context.Canceled) {
 		t.Error(r.first)
 	}
-	if err := RemoveTree(t.Context(), root, "tree"); err != nil {
-		t.Error(err)
-	}
+	err := RemoveTree(t.Context(), root, "tree")
+	expect(t, err == nil, "%v", err)
 	wantEntries(t, dir)
 }
 

@@ -18,9 +18,7 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 	dir := t.TempDir()
 	for name, mode := range map[string]fs.FileMode{"secret": 0o600, "open": 0o644, "own": 0o600} {
 		write(t, dir, name, name)
-		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(dir, name), mode))
 	}
 	if err := errors.Join(
 		os.Chown(filepath.Join(dir, "own"), nobody, nobody), os.Chmod(filepath.Dir(dir), 0o755), os.Chmod(dir, 0o777),
@@ -36,9 +34,7 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 			_ = file.Close()
 			return err
 		})
-		if !errors.Is(err, want) {
-			t.Errorf("reading %s: %v", name, err)
-		}
+		expect(t, errors.Is(err, want), "reading %s: %v", name, err)
 	}
 	whatever := func(fs.FileInfo) error { return nil }
 	for name, want := range map[string]error{
@@ -48,23 +44,17 @@ func TestAUserDoesWhatTheCodeMayDo(t *testing.T) {
 			_, err := WriteFile(root, name, []byte("x"), whatever)
 			return err
 		})
-		if !errors.Is(err, want) {
-			t.Errorf("writing %s: %v", name, err)
-		}
+		expect(t, errors.Is(err, want), "writing %s: %v", name, err)
 	}
 	for name, want := range map[string]int{"own": nobody, "new": nobody, "d": nobody, "d/new": nobody, "open": 0} {
-		if uid, gid := idsOf(statOf(t, filepath.Join(dir, name))); uid != want || gid != want {
-			t.Errorf("%s belongs to %d:%d", name, uid, gid)
-		}
+		uid, gid := idsOf(statOf(t, filepath.Join(dir, name)))
+		expect(t, uid == want && gid == want, "%s belongs to %d:%d", name, uid, gid)
 	}
 	if _, err := root.Stat("secret"); err != nil { // the thread that gave up root's rights was another
 		t.Error(err)
 	}
 	write(t, dir, "closed/servers", "")
-	if err := Reclaim(root, "d"); err != nil {
-		t.Error(err)
-	}
-	if uid, _ := idsOf(statOf(t, filepath.Join(dir, "d"))); uid != 0 || statOf(t, filepath.Join(dir, "d")).Mode().Perm() != 0o700 {
-		t.Errorf("it belongs to %d", uid)
-	}
+	must(t, Reclaim(root, "d"))
+	uid, _ := idsOf(statOf(t, filepath.Join(dir, "d")))
+	expect(t, uid == 0 && statOf(t, filepath.Join(dir, "d")).Mode().Perm() == 0o700, "it belongs to %d", uid)
 }

@@ -43,15 +43,12 @@ func TestAFileIsWritten(t *testing.T) {
 		replaced, err := WriteFile(root, name, []byte("text"), mayReplace)
 		switch {
 		case test.fails != "":
-			if err == nil || !strings.Contains(err.Error(), test.fails) {
-				t.Errorf("%s: %v", test.name, err)
-			}
+			expect(t, err != nil && strings.Contains(err.Error(), test.fails), "%s: %v", test.name, err)
 		case err != nil || replaced != test.replaced:
 			t.Errorf("%s: %v %v", test.name, replaced, err)
 		default:
-			if text, err := root.ReadFile(name); err != nil || string(text) != "text" {
-				t.Errorf("%s: %q %v", test.name, text, err)
-			}
+			text, err := root.ReadFile(name)
+			expect(t, err == nil && string(text) == "text", "%s: %q %v", test.name, text, err)
 		}
 	}
 	wantEntries(t, dir, "a", "abroad", "d", "kept", "link", "new", "old")
@@ -77,9 +74,7 @@ func TestAFileThatMeetsAnother(t *testing.T) {
 				return nil
 			}}
 			there, err := w.replaceable()
-			if err != nil || (there != nil) != (start != "") {
-				t.Fatal(there, err)
-			}
+			insist(t, err == nil && (there != nil) == (start != ""), "%v %v", there, err)
 			write(t, dir, "notes", "the user's")
 			if _, err := w.put([]byte("x"), there); !errors.Is(err, errKept) {
 				t.Error(err)
@@ -97,12 +92,8 @@ func TestAFileThatMeetsAnother(t *testing.T) {
 		t.Error(replaced, err)
 	}
 	there, err := w.replaceable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := root.Remove("notes"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, root.Remove("notes"))
 	if replaced, err := w.put([]byte("y"), there); replaced || err != nil {
 		t.Error(replaced, err)
 	}

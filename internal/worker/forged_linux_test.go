@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -35,29 +34,20 @@ time.sleep(20)
 // tells whose its processes are: another's tag harms nobody else, and none helps it.
 func TestForgedTags(t *testing.T) {
 	host, err := hostOf()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if host.User != 0 || host.NoUsers != "" {
 		t.Skip("only root has users to hand out")
 	}
 	host.NoSeccomp = "left out for the test"
-	library := filepath.Join(t.TempDir(), "lib")
-	wall := wallOn(t, host, sandbox.Settings{Python: []string{library}})
-	z := testZygote(t, func(o *Options) {
-		o.LibraryDir, o.Wall, o.Preload = library, wall, []string{"json"}
+	wall, behind := wallOn(t, host, sandbox.Settings{})
+	z := testZygote(t, behind, func(o *Options) {
+		o.Preload = []string{"json"}
 		o.Limits = sandbox.Limits{Memory: 300 << 20, Poll: 20 * time.Millisecond}
 	})
 	begin := func(name string) *worker {
 		w, err := walled{z, wall, t}.Start(context.Background(), sessions.Spec{InterpreterID: name, Workdir: t.TempDir(), FirstExecution: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() {
-			if err := w.Close(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
+		must(t, err)
+		closeLater(t, w)
 		return w.(*worker)
 	}
 	for _, name := range []string{"another's", "nobody's"} {
@@ -73,22 +63,16 @@ func TestForgedTags(t *testing.T) {
 				_, err := victim.Run(context.Background(), sessions.Request{Execution: 1, Code: "import time\nwhile True: time.sleep(.01)"}, workertest.NewRecorder())
 				ended <- err
 			}()
-			if reason := breaks(t, forger, fmt.Sprintf(forge, tag)); !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") {
-				t.Error(reason)
-			}
+			reason := breaks(t, forger, fmt.Sprintf(forge, tag))
+			expect(t, strings.HasPrefix(reason, "memory limit of 300 MiB reached ("), "%v", reason)
 			forger.process.wait(context.Background(), proc.KillGrace)
 			procs, err := proc.List()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, p := range procs {
-				if now, ok := proc.StatusOf(p.PID); ok && now.User == s.User && !p.Dead {
-					t.Errorf("process %d lives on", p.PID)
-				}
+				now, ok := proc.StatusOf(p.PID)
+				expect(t, !ok || now.User != s.User || p.Dead, "process %d lives on", p.PID)
 			}
-			if err := victim.Interrupt(); err != nil {
-				t.Error(err)
-			}
+			fine(t, victim.Interrupt())
 			if err := <-ended; err != nil {
 				t.Errorf("the other worker's run: %v", err)
 			}

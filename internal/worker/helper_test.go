@@ -17,9 +17,7 @@ import (
 func startHelper(t *testing.T, s *Spawner) *Helper {
 	t.Helper()
 	h, err := s.Helper("helper.py")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(h.Kill)
 	return h
 }
@@ -31,12 +29,8 @@ func say(t *testing.T, h *Helper, line string, answer any) {
 		t.Fatal(err)
 	}
 	text, err := bufio.NewReader(h).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal([]byte(text), answer); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, json.Unmarshal([]byte(text), answer))
 }
 
 // TestHelperIsApart: neither the server's environment nor its group, and no module
@@ -57,16 +51,11 @@ func TestHelperIsApart(t *testing.T) {
 			t.Errorf("%s is in its environment", name)
 		}
 	}
-	if slices.Contains(told.Path, "") || slices.Contains(told.Path, os.Getenv("PYTHONPATH")) || told.Isolated != 1 || !told.Group {
-		t.Errorf("%+v", told)
-	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
+	expect(t, !slices.Contains(told.Path, "") && !slices.Contains(told.Path, os.Getenv("PYTHONPATH")) && told.Isolated == 1 && told.Group, "%+v", told)
+	fine(t, h.Close())
 	<-h.Ended()
-	if words := h.LastWords(); len(words) > mostLastWords || !strings.HasSuffix(words, "é\nlast words") || !utf8.ValidString(words) {
-		t.Errorf("%q", words)
-	}
+	words := h.LastWords()
+	expect(t, len(words) <= mostLastWords && strings.HasSuffix(words, "é\nlast words") && utf8.ValidString(words), "%q", words)
 }
 
 // TestHelperReadsNoFiles: code in a session can change those of the library.
@@ -74,19 +63,13 @@ func TestHelperReadsNoFiles(t *testing.T) {
 	s := fakeSpawner(t)
 	start(t, s)
 	files, err := filepath.Glob(filepath.Join(s.options.LibraryDir, "*", "pyworker", "*.py"))
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	insist(t, err == nil && len(files) != 0, "%v %v", files, err)
 	for _, file := range files {
-		if err := os.WriteFile(file, []byte("raise SystemExit('changed')"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, []byte("raise SystemExit('changed')"), 0o600))
 	}
 	var answer any
 	say(t, startHelper(t, s), "fill 1000", &answer)
-	if answer != 1000. {
-		t.Error(answer)
-	}
+	expect(t, answer == 1000., "%v", answer)
 }
 
 func TestHelperHasSoMuchMemory(t *testing.T) {
@@ -96,13 +79,9 @@ func TestHelperHasSoMuchMemory(t *testing.T) {
 	h := startHelper(t, fakeSpawner(t))
 	var answer any
 	say(t, h, fmt.Sprint("fill ", HelperMemory), &answer)
-	if answer != "MemoryError" {
-		t.Errorf("it could fill %v", answer)
-	}
+	expect(t, answer == "MemoryError", "it could fill %v", answer)
 	say(t, h, "fill 1000", &answer)
-	if answer != 1000. {
-		t.Errorf("it could fill %v", answer)
-	}
+	expect(t, answer == 1000., "it could fill %v", answer)
 }
 
 // TestHelperThatHangs: its owner's Close ends it, and so does the Spawner's.
@@ -113,15 +92,11 @@ func TestHelperThatHangs(t *testing.T) {
 		if _, err := io.WriteString(h, "hang\n"); err != nil {
 			t.Fatal(err)
 		}
-		if err := end(h); err != nil {
-			t.Error(err)
-		}
+		fine(t, end(h))
 		<-h.Ended()
 		h.Kill() // once more does nothing
 	}
-	if err := s.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(t.Context()))
 	if _, err := s.Helper("helper.py"); err == nil {
 		t.Error("a closed Spawner started a helper")
 	}

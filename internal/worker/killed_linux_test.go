@@ -35,10 +35,9 @@ func TestServerKilled(t *testing.T) {
 		"spawning, after its root": {start: "spawn", before: "root"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Setenv("WORKER_TEST_START", fate.start)
-			t.Setenv("WORKER_TEST_DIES_BEFORE", fate.before)
-			t.Setenv("WORKER_TEST_DIES_WITH", fate.with)
-			killServer(t, oneChild+fiftyChildren+lostChildren)
+			t.Parallel()
+			killServer(t, oneChild+fiftyChildren+lostChildren,
+				"WORKER_TEST_START="+fate.start, "WORKER_TEST_DIES_BEFORE="+fate.before, "WORKER_TEST_DIES_WITH="+fate.with)
 		})
 	}
 }
@@ -46,42 +45,33 @@ func TestServerKilled(t *testing.T) {
 // TestServerKilledWithoutGuard: a worker that would not notice the end of its
 // connection dies with the server all the same.
 func TestServerKilledWithoutGuard(t *testing.T) {
-	t.Setenv("WORKER_TEST_NO_GUARD", "1")
 	killServer(t, `
 import os, threading
 threading.Thread(target=threading.Event().wait).start()  # Python waits for it at its end
 print(os.getpid())
-`)
+`, "WORKER_TEST_NO_GUARD=1")
 }
 
 // A helper that listens to nobody ends with a killed server all the same.
 func TestHelperOfAKilledServer(t *testing.T) {
-	t.Setenv("WORKER_TEST_HELPER", "1")
-	t.Setenv("WORKER_TEST_NO_GUARD", "1")
-	if found := killServer(t, ""); len(found) != 2 {
-		t.Errorf("the server had the children %v, not a worker and a helper", found)
-	}
+	found := killServer(t, "", "WORKER_TEST_HELPER=1", "WORKER_TEST_NO_GUARD=1")
+	expect(t, len(found) == 2, "the server had the children %v, not a worker and a helper", found)
 }
 
 // killServer waits until a server that has run the code is dead, with everybody it has
 // started, and returns their ids.
-func killServer(t *testing.T, code string) (all []int) {
+func killServer(t *testing.T, code string, env ...string) (all []int) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), roleVariable+"=server", "WORKER_TEST_PYTHON="+workertest.Python(t),
 		"WORKER_TEST_LIBRARY="+t.TempDir(), "WORKER_TEST_CODE="+code)
+	cmd.Env = append(cmd.Env, env...)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		pid, err := strconv.Atoi(strings.TrimSpace(lines.Text()))
-		if err != nil {
-			t.Fatalf("the server says %q", lines.Text())
-		}
+		insist(t, err == nil, "the server says %q", lines.Text())
 		all = append(all, pid)
 	}
 	if _ = cmd.Wait(); len(all) == 0 {

@@ -65,14 +65,10 @@ func pids(t *testing.T, sink *workertest.Recorder) []int {
 	var pids []int
 	for _, field := range strings.Fields(sink.Text(sessions.Stdout)) {
 		pid, err := strconv.Atoi(field)
-		if err != nil {
-			t.Fatalf("not an id: %q", field)
-		}
+		insist(t, err == nil, "not an id: %q", field)
 		pids = append(pids, pid)
 	}
-	if len(pids) == 0 {
-		t.Fatal("the code printed no ids")
-	}
+	insist(t, len(pids) != 0, "the code printed no ids")
 	return pids
 }
 
@@ -96,9 +92,7 @@ func mustBeGone(t *testing.T, pids ...int) {
 func mustLive(t *testing.T, pids ...int) {
 	t.Helper()
 	for _, pid := range pids {
-		if !alive(pid) {
-			t.Errorf("process %d does not live", pid)
-		}
+		expect(t, alive(pid), "process %d does not live", pid)
 	}
 }
 
@@ -107,9 +101,7 @@ func mustLive(t *testing.T, pids ...int) {
 func strangersView(t *testing.T, w *worker, pid int, mark proc.Mark) map[int]bool {
 	t.Helper()
 	all, known := proc.NewKin(pid, mark, w.spawner.registry, w.log).Living()
-	if !known {
-		t.Fatal("they can't be looked for")
-	}
+	insist(t, known, "they can't be looked for")
 	found := map[int]bool{}
 	for _, id := range all {
 		if id.PID != pid {
@@ -126,21 +118,13 @@ func countKin(t *testing.T, w *worker) int {
 }
 
 func TestCloseLeavesNoKin(t *testing.T) {
-	for name, code := range map[string]string{
-		"one child": oneChild, "fifty children": fiftyChildren, "lost children": lostChildren,
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := start(t, fakeSpawner(t))
-			_, sink := workertest.Run(t, w, code)
-			found := pids(t, sink)
-			workertest.Run(t, w, "pass")
-			mustLive(t, found...)
-			if err := w.Close(context.Background()); err != nil {
-				t.Fatal(err)
-			}
-			mustBeGone(t, append(found, w.info.PID)...)
-		})
-	}
+	w := start(t, fakeSpawner(t))
+	_, sink := workertest.Run(t, w, oneChild+fiftyChildren+lostChildren)
+	found := pids(t, sink)
+	workertest.Run(t, w, "pass")
+	mustLive(t, found...)
+	must(t, w.Close(context.Background()))
+	mustBeGone(t, append(found, w.info.PID)...)
 }
 
 // Each half of the mark is enough to find those who got away from group,
@@ -162,9 +146,7 @@ func TestMarkIsTwofold(t *testing.T) {
 	} {
 		found := strangersView(t, w, -1, mark)
 		for _, pid := range pids(t, sink) {
-			if !found[pid] {
-				t.Errorf("by its %s process %d is not found", name, pid)
-			}
+			expect(t, found[pid], "by its %s process %d is not found", name, pid)
 		}
 	}
 }
@@ -186,25 +168,14 @@ func TestKillCountsKin(t *testing.T) {
 
 func TestKillEndsAForkBomb(t *testing.T) {
 	w := start(t, fakeSpawner(t))
-	grown := make(chan struct{})
-	var once sync.Once
-	died := make(chan error, 1)
-	go func() {
-		_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: forkBomb},
-			sinkFunc(func(sessions.Stream, []byte) { once.Do(func() { close(grown) }) }))
-		died <- err
-	}()
-	<-grown
+	_, died := workertest.Begin(t, w, forkBomb)
 	eventually(t, "the bomb grows", func() bool { return countKin(t, w) > 50 })
-	if got := w.Kill(); got < 50 {
-		t.Errorf("%d processes were ended", got)
-	}
-	if left := countKin(t, w); left > 0 {
-		t.Errorf("%d processes live", left)
-	}
-	if _, ok := (<-died).(*sessions.CrashError); !ok {
-		t.Error("the run did not end with a crash")
-	}
+	got := w.Kill()
+	expect(t, got >= 50, "%d processes were ended", got)
+	left := countKin(t, w)
+	expect(t, left <= 0, "%d processes live", left)
+	_, ok := (<-died).Err.(*sessions.CrashError)
+	expect(t, ok, "the run did not end with a crash")
 }
 
 func TestCrashEndsKinOfThisWorkerOnly(t *testing.T) {
@@ -213,9 +184,7 @@ func TestCrashEndsKinOfThisWorkerOnly(t *testing.T) {
 	_, kept := workertest.Run(t, other, oneChild)
 	_, lost := workertest.Run(t, other, lostChildren)
 	crash, sink := workertest.RunToDeath(t, w, oneChild+lostChildren+"\nimport ctypes; ctypes.string_at(0)")
-	if crash.Signal != "SIGSEGV" {
-		t.Errorf("got %+v", crash)
-	}
+	expect(t, crash.Signal == "SIGSEGV", "got %+v", crash)
 	mustBeGone(t, pids(t, sink)...)
 	mustLive(t, append(pids(t, kept), pids(t, lost)...)...)
 }
@@ -243,12 +212,9 @@ print(os.read(r, 100).decode())
 func TestCloseOfAStoppedWorker(t *testing.T) {
 	w := start(t, fakeSpawner(t))
 	_, sink := workertest.Run(t, w, oneChild)
-	if _, err := w.process.pause(); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.process.pause()
+	insist(t, err == nil, "%v", err)
+	must(t, w.Close(context.Background()))
 	mustBeGone(t, append(pids(t, sink), w.info.PID)...)
 }
 
@@ -271,9 +237,7 @@ func TestManyWorkersLeaveNothing(t *testing.T) {
 	cycle := func() {
 		w := start(t, s)
 		workertest.Run(t, w, oneChild)
-		if err := w.Close(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close(context.Background()))
 	}
 	cycle() // what is made once: poller, launcher, reaper
 	descriptors := openDescriptors(t)

@@ -32,11 +32,7 @@ func limited(t testing.TB, limits sandbox.Limits) *Spawner {
 	if z.limiter != nil {
 		z.limiter.Patience = time.Minute
 	}
-	t.Cleanup(func() {
-		if err := z.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	closeLater(t, z)
 	return z.Spawner
 }
 
@@ -46,9 +42,7 @@ func breaks(t testing.TB, w *worker, code string) string {
 	sink := workertest.NewRecorder()
 	outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
 	var crash *sessions.CrashError
-	if !errors.As(err, &crash) {
-		t.Fatalf("it ended as %+v, %v\n%s", outcome.Exception, err, sink.All())
-	}
+	insist(t, errors.As(err, &crash), "it ended as %+v, %v\n%s", outcome.Exception, err, sink.All())
 	return crash.Reason
 }
 
@@ -65,66 +59,49 @@ func TestMemoryLimitIsAMemoryError(t *testing.T) {
 	// Grown step by step, it ends like that too, and the session goes on.
 	for _, code := range []string{grab + "grab(2000)", "n = 0\nwhile True:\n    grab(10); n += 1"} {
 		outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, workertest.NewRecorder())
-		if err != nil || outcome.Exception == nil || outcome.Exception.Type != "MemoryError" {
-			t.Errorf("%+v, %v", outcome.Exception, err)
-		}
+		expect(t, err == nil && outcome.Exception != nil && outcome.Exception.Type == "MemoryError", "%+v, %v", outcome.Exception, err)
 	}
-	if _, sink := workertest.Run(t, w, "print(n > 20); held.clear()"); sink.All() != "True\n" {
-		t.Errorf("%q", sink.All())
-	}
+	expectPrinted(t, w, "print(n > 20); held.clear()", "True\n")
 }
 
 // Code that leaves no byte has its answer, and the next can free what it holds.
 func TestMemoryFullToTheBrim(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 100 << 20}))
 	for range 2 {
-		_, sink := workertest.Run(t, w, `
+		expectPrinted(t, w, `
 kept, big = 1, []
 for size in (1 << 20, 4000, 400):
     try:
         while True: big.append(bytearray(size))
     except MemoryError: pass
-print("full")`)
-		if sink.All() != "full\n" {
-			t.Errorf("%q", sink.All())
-		}
-		if _, sink := workertest.Run(t, w, "big.clear(); print(kept)"); sink.All() != "1\n" {
-			t.Errorf("%q", sink.All())
-		}
+print("full")`, "full\n")
+		expectPrinted(t, w, "big.clear(); print(kept)", "1\n")
 	}
 }
 
-// Each process has less than the limit, all together have more.
+// Each process has less than the limit, all together have more, orphans too. Direct
+// children are counted in TestLimitsBehindTheWall/memory.
 func TestMemoryLimitOfAllProcesses(t *testing.T) {
-	for name, start_ := range map[string]string{
-		"children": "pid = os.fork()",
-		"orphans":  "pid = os.fork()\n    if not pid:\n        os.setsid()\n        if os.fork(): os._exit(0)",
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
-			reason := breaks(t, w, grab+`
+	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
+	reason := breaks(t, w, grab+`
 import os, time
 for _ in range(4):
-    `+start_+`
-    if not pid:
+    if not os.fork():
+        os.setsid()
+        if os.fork(): os._exit(0)
         grab(120)
         time.sleep(1000)
 time.sleep(1000)
 `)
-			if !strings.HasPrefix(reason, "memory limit of 300 MiB reached (") || !strings.HasSuffix(reason, " used)") {
-				t.Error(reason)
-			}
-		})
-	}
+	expect(t, strings.HasPrefix(reason, "memory limit of 300 MiB reached (") && strings.HasSuffix(reason, " used)"), "%v", reason)
 }
 
 // What a fork shares with its parent counts once, and what a copy shares too.
 func TestSharedMemoryCountsOnce(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 400 << 20}))
 	workertest.Run(t, w, grab+"grab(250)")
-	if _, err := w.Fork(context.Background(), sessions.ToStandBy); err != nil {
-		t.Fatal(err)
-	}
+	_, err := w.Fork(context.Background(), sessions.ToStandBy)
+	insist(t, err == nil, "%v", err)
 	outcome, sink := workertest.Run(t, w, `
 import os, time
 children = [os.fork() for _ in range(1)]
@@ -136,9 +113,7 @@ time.sleep(1)
 print(len(children))
 for pid in children: os.kill(pid, 9)
 `)
-	if !outcome.OK || sink.All() != "5\n" {
-		t.Errorf("%+v %q", outcome, sink.All())
-	}
+	expect(t, outcome.OK && sink.All() == "5\n", "%+v %q", outcome, sink.All())
 }
 
 // A child that has its parent's memory, as between vfork and exec, has none of its own.
@@ -159,9 +134,7 @@ time.sleep(1)
 os.kill(child, 9)
 print(child > 0)
 `)
-	if !outcome.OK || sink.All() != "True\n" {
-		t.Errorf("%+v %q", outcome, sink.All())
-	}
+	expect(t, outcome.OK && sink.All() == "True\n", "%+v %q", outcome, sink.All())
 }
 
 // Who has come beyond the limit before a MemoryError may start programs all the same.
@@ -172,30 +145,22 @@ grab(200)
 import subprocess
 print(subprocess.run(["sleep", "1"]).returncode)
 `)
-	if !outcome.OK || sink.All() != "0\n" {
-		t.Errorf("%+v %q", outcome, sink.All())
-	}
+	expect(t, outcome.OK && sink.All() == "0\n", "%+v %q", outcome, sink.All())
 }
 
 func TestUnderstudyTakesOverAfterABreach(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{Memory: 300 << 20}))
 	workertest.Run(t, w, grab+"x = 42")
 	u, err := w.Fork(context.Background(), sessions.ToStandBy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	shared := "import mmap\nm = mmap.mmap(-1, 800 << 20)\nwhile True:\n    for i in range(0, len(m), 4096): m[i] = 1"
 	if reason := breaks(t, w, "print('so far')\n"+shared); !strings.HasPrefix(reason, "memory limit of 300 MiB reached") {
 		t.Error(reason)
 	}
 	next, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = next.Close(context.Background()) })
-	if _, sink := workertest.Run(t, next, "print(x)"); sink.All() != "42\n" {
-		t.Errorf("%q", sink.All())
-	}
+	expectPrinted(t, next, "print(x)", "42\n")
 	if reason := breaks(t, next.(*worker), shared); !strings.HasPrefix(reason, "memory limit of 300 MiB reached") {
 		t.Error(reason)
 	}
@@ -208,16 +173,15 @@ func TestProcessLimit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := start(t, limited(t, sandbox.Limits{Processes: 20}))
-			if reason := breaks(t, w, code); !strings.HasPrefix(reason, "process limit of 20 reached") {
-				t.Error(reason)
-			}
+			reason := breaks(t, w, code)
+			expect(t, strings.HasPrefix(reason, "process limit of 20 reached"), "%v", reason)
 		})
 	}
 }
 
 func TestLimitsOfEachProcess(t *testing.T) {
 	w := start(t, limited(t, sandbox.Limits{OpenFiles: 100, FileSize: 1 << 20, CPUs: 0.5}))
-	_, sink := workertest.Run(t, w, `
+	expectPrinted(t, w, `
 import errno, os, subprocess, sys
 print(len(os.sched_getaffinity(0)))
 try:
@@ -225,10 +189,7 @@ try:
 except OSError as e: print(errno.errorcode[e.errno])
 try: fds = [os.open("/dev/null", os.O_RDONLY) for _ in range(200)]
 except OSError as e: print(errno.errorcode[e.errno])
-`)
-	if got := sink.All(); got != "1\nEFBIG\nEMFILE\n" {
-		t.Errorf("%q", got)
-	}
+`, "1\nEFBIG\nEMFILE\n")
 }
 
 // Small files can still be written when none may grow: who goes on with them is ended, and
@@ -238,14 +199,10 @@ func TestDiskLimit(t *testing.T) {
 	dir := t.TempDir()
 	w := inDirectory(t, s, dir)
 	reason := breaks(t, w, manyFiles+"write(1000)")
-	if want := "disk limit of 20 MiB (--disk-limit) reached: "; !strings.HasPrefix(reason, want) {
-		t.Error(reason)
-	}
+	want := "disk limit of 20 MiB (--disk-limit) reached: "
+	expect(t, strings.HasPrefix(reason, want), "%v", reason)
 	next := inDirectory(t, s, dir)
-	_, sink := workertest.Run(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir()) > 10)")
-	if sink.All() != "True\n" {
-		t.Errorf("%q", sink.All())
-	}
+	expectPrinted(t, next, "import os, time\nfor _ in range(5): time.sleep(0.3)\nprint(len(os.listdir()) > 10)", "True\n")
 	if reason := breaks(t, next, manyFiles+"write(1000)"); !strings.Contains(reason, "disk limit") {
 		t.Error(reason)
 	}
@@ -258,9 +215,7 @@ func TestWorkersBeginWithTheirLimitsWhereverTheyComeFrom(t *testing.T) {
 	} {
 		w := start(t, s)
 		_, sink := workertest.Run(t, w, "import resource; print(resource.getrlimit(resource.RLIMIT_NOFILE))")
-		if sink.All() != "(77, 77)\n" {
-			t.Errorf("%s: %q", name, sink.All())
-		}
+		expect(t, sink.All() == "(77, 77)\n", "%s: %q", name, sink.All())
 	}
 }
 
@@ -309,14 +264,10 @@ func TestMachineGuard(t *testing.T) {
 	mu.Unlock()
 	ended.Wait()
 	for _, reason := range reasons {
-		if !strings.HasPrefix(reason, "the machine's memory is nearly used up, and of all that run this interpreter used the most (") {
-			t.Error(reason)
-		}
+		expect(t, strings.HasPrefix(reason, "the machine's memory is nearly used up, and of all that run this interpreter used the most ("), "%v", reason)
 	}
 	<-ready
-	if _, sink := workertest.Run(t, idler, "print(len(held))"); sink.All() != "1\n" {
-		t.Errorf("the idle one: %q", sink.All())
-	}
+	expectPrinted(t, idler, "print(len(held))", "1\n")
 }
 
 const hold = `
@@ -336,9 +287,8 @@ fds = [hold(80)]
 shared = mmap.mmap(fds[0], 0)
 sum(shared[::4096])
 for _ in range(10): time.sleep(0.1)`) // mapped it counts once
-	if reason := breaks(t, w, "for _ in range(4): fds.append(hold(80))\ntime.sleep(1000)"); !strings.HasPrefix(reason, "memory limit of 100 MiB reached") {
-		t.Error(reason)
-	}
+	reason := breaks(t, w, "for _ in range(4): fds.append(hold(80))\ntime.sleep(1000)")
+	expect(t, strings.HasPrefix(reason, "memory limit of 100 MiB reached"), "%v", reason)
 }
 
 // When the machine's memory is short, whoever has it in such files goes before those
@@ -357,9 +307,8 @@ func TestGuardSeesFilesInMemory(t *testing.T) {
 	workertest.Run(t, w, hold+"fd = hold(150)")
 	var rest sync.WaitGroup
 	rest.Go(func() {
-		if outcome, _ := workertest.Run(t, other, "import time; time.sleep(2)"); !outcome.OK {
-			t.Errorf("the other one: %+v", outcome)
-		}
+		outcome, _ := workertest.Run(t, other, "import time; time.sleep(2)")
+		expect(t, outcome.OK, "the other one: %+v", outcome)
 	})
 	eventually(t, "the other one runs", other.Busy)
 	rest.Go(func() {
@@ -368,9 +317,8 @@ func TestGuardSeesFilesInMemory(t *testing.T) {
 		}
 		holder.Store(w)
 	})
-	if reason := breaks(t, w, "time.sleep(1000)"); !strings.HasPrefix(reason, "the machine's memory is nearly used up") {
-		t.Error(reason)
-	}
+	reason := breaks(t, w, "time.sleep(1000)")
+	expect(t, strings.HasPrefix(reason, "the machine's memory is nearly used up"), "%v", reason)
 	rest.Wait()
 }
 

@@ -25,9 +25,7 @@ import (
 
 func kill(t testing.TB, pid int, signal syscall.Signal) {
 	t.Helper()
-	if err := unix.Kill(pid, signal); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Kill(pid, signal))
 }
 
 // mustServe fails unless a session goes on, can be copied and restored, and is
@@ -37,15 +35,11 @@ func mustServe(t testing.TB, w sessions.Worker, before string) {
 	expectPrinted(t, w, "print(x)", before)
 	u := copyOf(t, w)
 	crash, _ := workertest.RunToDeath(t, w, "x = None; import os; os.kill(os.getpid(), 11)")
-	if crash.Signal != "SIGSEGV" {
-		t.Errorf("the end was told as %+v", crash)
-	}
+	expect(t, crash.Signal == "SIGSEGV", "the end was told as %+v", crash)
 	w = wake(t, w, u)
 	expectPrinted(t, w, "print(x)", before)
 	crash, _ = workertest.RunToDeath(t, w, "import os; os._exit(9)")
-	if crash.ExitCode != 9 {
-		t.Errorf("the end was told as %+v", crash)
-	}
+	expect(t, crash.ExitCode == 9, "the end was told as %+v", crash)
 }
 
 // Whichever of the forkers dies, or all of them, sessions live on, and so do
@@ -55,11 +49,9 @@ func TestForkersDie(t *testing.T) {
 		"zygote": {"zygote"}, "root": {"root"}, "root and zygote": {"root", "zygote"}, "zygote and root": {"zygote", "root"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			z := testZygote(t)
-			old := workertest.Start(t, z)
-			workertest.Run(t, old, "x = 1")
-			idle := workertest.Start(t, z)
-			workertest.Run(t, idle, "x = 2")
+			old, idle := started(t, z, "x = 1"), started(t, z, "x = 2")
 			former := map[string]int{}
 			for _, victim := range victims {
 				former[victim] = z.forkerNow(victim).process.pid
@@ -67,17 +59,14 @@ func TestForkersDie(t *testing.T) {
 			for _, victim := range victims {
 				kill(t, former[victim], unix.SIGKILL)
 			}
-			early := workertest.Start(t, z)
-			workertest.Run(t, early, "x = 3")
+			early := started(t, z, "x = 3")
 			mustServe(t, old, "1\n")
 			eventually(t, "the forkers are replaced", func() bool {
 				root, zygote := z.forkerNow("root"), z.forkerNow("zygote")
 				return root != nil && zygote != nil && root.process.pid != former["root"] && zygote.process.pid != former["zygote"]
 			})
-			late := workertest.Start(t, z)
-			workertest.Run(t, late, "x = 4")
 			mustServe(t, early, "3\n")
-			mustServe(t, late, "4\n")
+			mustServe(t, started(t, z, "x = 4"), "4\n")
 			// A child that is orphaned only now is still found.
 			_, sink := workertest.Run(t, idle, "print(x)\n"+lostChildren)
 			_, rest, _ := strings.Cut(sink.All(), "\n")
@@ -94,15 +83,13 @@ func TestForkersDie(t *testing.T) {
 func TestForkersStop(t *testing.T) {
 	for name, victims := range map[string][]string{"zygote": {"zygote"}, "root": {"root"}, "both": {"root", "zygote"}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			z := testZygote(t)
-			old := workertest.Start(t, z)
-			workertest.Run(t, old, "x = 1")
+			old := started(t, z, "x = 1")
 			for _, victim := range victims {
 				kill(t, z.forkerNow(victim).process.pid, unix.SIGSTOP)
 			}
-			w := workertest.Start(t, z)
-			workertest.Run(t, w, "x = 2")
-			mustServe(t, w, "2\n")
+			mustServe(t, started(t, z, "x = 2"), "2\n")
 			mustServe(t, old, "1\n")
 		})
 	}
@@ -133,56 +120,35 @@ func TestStoppedRootGoesOn(t *testing.T) {
 // was stopped can.
 func TestUnderstudyDiesOrStops(t *testing.T) {
 	z := testZygote(t)
-	w := workertest.Start(t, z)
-	workertest.Run(t, w, "x = 1")
+	w := started(t, z, "x = 1")
 	dead, stopped := copyOf(t, w), copyOf(t, w)
 	kill(t, dead.(*understudy).process.pid, unix.SIGKILL)
 	kill(t, stopped.(*understudy).process.pid, unix.SIGSTOP)
 	<-dead.Exited()
 	w.Kill()
-	if _, err := dead.Wake(context.Background(), sessions.Spec{}); err == nil {
-		t.Error("a dead copy woke")
-	}
+	_, err := dead.Wake(context.Background(), sessions.Spec{})
+	expect(t, err != nil, "a dead copy woke")
 	mustServe(t, wake(t, w, stopped), "1\n")
 }
 
 // A worker that stops itself is killed at its time limit, as any other.
 func TestStoppedWorkerIsKilled(t *testing.T) {
 	z := testZygote(t)
-	w := workertest.Start(t, z)
-	workertest.Run(t, w, "x = 1")
+	w := started(t, z, "x = 1")
 	u := copyOf(t, w)
-	_, ended := startCode(t, w, "x = 2; import os, signal; print('stopping', flush=True); os.kill(os.getpid(), signal.SIGSTOP)")
+	_, ended := workertest.Begin(t, w, "x = 2; import os, signal; print('stopping', flush=True); os.kill(os.getpid(), signal.SIGSTOP)")
 	w.Kill()
 	var crash *sessions.CrashError
-	if err := <-ended; !errors.As(err, &crash) {
-		t.Errorf("got %v", err)
-	}
+	end := <-ended
+	expect(t, errors.As(end.Err, &crash), "got %v", end.Err)
 	mustServe(t, wake(t, w, u), "1\n")
-}
-
-// startCode runs code in the background and returns when it has printed.
-func startCode(t testing.TB, w sessions.Worker, code string) (*workertest.Recorder, <-chan error) {
-	t.Helper()
-	sink, ended := workertest.NewRecorder(), make(chan error, 1)
-	go func() {
-		_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
-		ended <- err
-	}()
-	select {
-	case <-sink.Printed():
-	case err := <-ended:
-		t.Fatalf("the code ended early: %v", err)
-	}
-	return sink, ended
 }
 
 // A child that holds every descriptor of a dead worker delays nobody and ends
 // with it, in whatever session and group it is.
 func TestChildrenOfADeadWorker(t *testing.T) {
 	z := testZygote(t)
-	w := workertest.Start(t, z)
-	workertest.Run(t, w, "x = 1")
+	w := started(t, z, "x = 1")
 	u := copyOf(t, w)
 	_, sink := workertest.RunToDeath(t, w, `
 import os, subprocess
@@ -204,16 +170,11 @@ os.abort()
 // and says why; those that live go on, and so do new ones later.
 func TestServerWithoutDescriptors(t *testing.T) {
 	z := testZygote(t)
-	w := workertest.Start(t, z)
-	workertest.Run(t, w, "x = 1")
+	w := started(t, z, "x = 1")
 	free := exhaustDescriptors(t)
-	if _, err := z.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir()}); err == nil || !strings.Contains(err.Error(), "files open, and keeps 64 for what runs already") {
-		t.Errorf("the start: %v", err)
-	}
-	var refused *sessions.ForkError
-	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) {
-		t.Errorf("the fork: %v", err)
-	}
+	_, err := z.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: os.TempDir()})
+	expect(t, err != nil && strings.Contains(err.Error(), "files open, and keeps 64 for what runs already"), "the start: %v", err)
+	mustNotFork(t, w, "")
 	expectPrinted(t, w, "print(x)", "1\n")
 	free()
 	mustServe(t, w, "1\n")
@@ -231,14 +192,10 @@ func started(t testing.TB, s sessions.Starter, code string) sessions.Worker {
 func exhaustDescriptors(t testing.TB) (free func()) {
 	t.Helper()
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	low := limit
 	low.Cur = uint64(openDescriptors(t)) + 20
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &low); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &low))
 	var all []int
 	for {
 		fd, err := unix.Open("/dev/null", unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -251,9 +208,7 @@ func exhaustDescriptors(t testing.TB) (free func()) {
 		for _, fd := range all {
 			_ = unix.Close(fd)
 		}
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-			t.Error(err)
-		}
+		fine(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	}
 }
 
@@ -270,10 +225,7 @@ try:
     while True: kept.append(os.open("/dev/null", os.O_RDONLY))
 except OSError: pass
 `)
-	var refused *sessions.ForkError
-	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "too many files are open") {
-		t.Errorf("the fork: %v", err)
-	}
+	mustNotFork(t, w, "too many files are open")
 	workertest.Run(t, w, "for fd in kept: os.close(fd)")
 	mustServe(t, w, "1\n")
 }
@@ -288,12 +240,7 @@ x = 1
 resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
 if os.getuid() == 0: os.setresuid(65534, 65534, 65534)
 `)
-	var refused *sessions.ForkError
-	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
-		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "fork failed: Resource temporarily unavailable") {
-			t.Errorf("the fork: %v", err)
-		}
-	}
+	mustNotFork(t, w, "fork failed: Resource temporarily unavailable")
 	expectPrinted(t, w, "print(x)", "1\n")
 }
 
@@ -305,9 +252,8 @@ func TestForkersThatMayNotFork(t *testing.T) {
 	old := started(t, z, "x = 1")
 	release := forbidForks(t, z.forkerNow("root").process.pid, z.forkerNow("zygote").process.pid)
 	w := started(t, z, "x = 2")
-	if parent := parentOf(t, w.Info().PID); parent != os.Getpid() {
-		t.Errorf("the parent is %d, not the server", parent)
-	}
+	parent := parentOf(t, w.Info().PID)
+	expect(t, parent == os.Getpid(), "the parent is %d, not the server", parent)
 	mustServe(t, w, "2\n")
 	release()
 	mustServe(t, old, "1\n")
@@ -335,15 +281,11 @@ func forbidForks(t testing.TB, pids ...int) (release func()) {
 	}
 	join := func(group string) {
 		for _, pid := range pids {
-			if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))
 		}
 	}
 	t.Cleanup(func() { _ = os.Remove(group) })
-	if err := os.WriteFile(filepath.Join(group, "pids.max"), []byte("0"), 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(group, "pids.max"), []byte("0"), 0))
 	join(group)
 	return func() { join(controller) }
 }
@@ -351,13 +293,9 @@ func forbidForks(t testing.TB, pids ...int) (release func()) {
 func setProcessLimit(t testing.TB, pid int, soft uint64) {
 	t.Helper()
 	var limit unix.Rlimit
-	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &limit); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Prlimit(pid, unix.RLIMIT_NPROC, nil, &limit))
 	limit.Cur = min(soft, limit.Max)
-	if err := unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Prlimit(pid, unix.RLIMIT_NPROC, &limit, nil))
 }
 
 // A copy that is killed in the moment it is woken costs its session, at once,
@@ -371,15 +309,11 @@ func TestUnderstudyDiesAsItWakes(t *testing.T) {
 		kill(t, u.(*understudy).process.pid, unix.SIGKILL)
 		for at := time.Now(); time.Since(at) < time.Duration(i)*50*time.Microsecond; { // all moments of its end
 		}
-		if _, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test"}); err == nil {
-			t.Fatal("a dead copy woke")
-		}
-		if err := w.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		if root := w.(*worker).line.kin.Root.PID; root <= 1 {
-			t.Errorf("the kin of process %d would be killed", root)
-		}
+		_, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test"})
+		insist(t, err != nil, "a dead copy woke")
+		fine(t, w.Close(context.Background()))
+		root := w.(*worker).line.kin.Root.PID
+		expect(t, root > 1, "the kin of process %d would be killed", root)
 	}
 }
 
@@ -387,25 +321,16 @@ func TestUnderstudyDiesAsItWakes(t *testing.T) {
 func TestCopyThatLiesAboutItself(t *testing.T) {
 	z := testZygote(t)
 	stranger := exec.Command("sleep", "1000")
-	if err := stranger.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, stranger.Start())
 	t.Cleanup(func() {
 		_ = stranger.Process.Kill()
 		_ = stranger.Wait()
 	})
 	w := started(t, z, fmt.Sprintf("x = 1\nimport sys\ncopies = sys.modules['pyworker.fork.sleep']._sleep\n"+
 		"copies._hello = [(b'%%10d' %% %d).join(copies._hello)]", stranger.Process.Pid))
-	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
-		var refused *sessions.ForkError
-		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "none of its copies") {
-			t.Errorf("the fork: %v", err)
-		}
-	}
+	mustNotFork(t, w, "none of its copies")
 	expectPrinted(t, w, "print(x)", "1\n")
-	if err := w.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	fine(t, w.Close(context.Background()))
 	mustLive(t, stranger.Process.Pid)
 }
 

@@ -10,9 +10,12 @@ import (
 
 	"go.uber.org/goleak"
 
+	"understudy/internal/check"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 // miniServer plays a server that is going to be killed; on Linux only.
 var miniServer func() int
@@ -37,11 +40,7 @@ func testSpawner(t testing.TB, change ...func(*Options)) *Spawner {
 		change(&options)
 	}
 	s := NewSpawner(options)
-	t.Cleanup(func() {
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	closeLater(t, s)
 	return s
 }
 
@@ -59,15 +58,29 @@ func fakeSpawner(t testing.TB, change ...func(*Options)) *Spawner {
 func start(t testing.TB, s *Spawner) *worker {
 	t.Helper()
 	w, err := s.Start(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir(), FirstExecution: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := w.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	closeLater(t, w)
 	return w.(*worker)
+}
+
+func fine(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// closeLater closes a worker, or what starts workers, with the test.
+func closeLater(t testing.TB, c interface{ Close(context.Context) error }) {
+	t.Cleanup(func() { fine(t, c.Close(context.Background())) })
+}
+
+// expectPrinted fails unless code prints this.
+func expectPrinted(t testing.TB, w sessions.Worker, code, want string) {
+	t.Helper()
+	_, sink := workertest.Run(t, w, code)
+	got := sink.All()
+	expect(t, got == want, "%s printed %.200q, want %.200q", code, got, want)
 }
 
 // eventually waits for something that other processes do; a test that waits in

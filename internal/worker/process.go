@@ -16,7 +16,7 @@ import (
 	"understudy/sessions"
 )
 
-// The ladder of endings: how long each step may take before the next; killing
+// The stop sequence: how long each step may take before the next; killing
 // may take proc.KillGrace.
 const (
 	stopGrace = time.Second // asked over the frames' socket, or closed
@@ -193,7 +193,7 @@ func (p *process) hasExited() bool {
 	}
 }
 
-// end climbs the ladder: it has been asked to stop; wait, signal, wait, kill.
+// end goes through the stop sequence: it has been asked to stop; wait, signal, wait, kill.
 // A step whose wait fails for whatever reason falls to the next.
 func (p *process) end(ctx context.Context) bool {
 	if p.wait(ctx, stopGrace) {

@@ -249,7 +249,7 @@ func (s *spares) discard(all []*spare) {
 	group.Wait()
 }
 
-// dismiss closes a spare's socket, which ends it, and climbs the ladder if it
+// dismiss closes a spare's socket, which ends it, and goes through the stop sequence if it
 // doesn't.
 func (s *spares) dismiss(sp *spare) {
 	close(sp.left)

@@ -55,14 +55,11 @@ func TestSparesAreTakenAndReplaced(t *testing.T) {
 	for range 3 * testSpares {
 		spares := z.awaitSpares(t)
 		w := started(t, z, "x = 1")
-		if w.Info().PID != spares[0] {
-			t.Errorf("the worker is process %d; the spares were %v", w.Info().PID, spares)
-		}
+		expect(t, w.Info().PID == spares[0], "the worker is process %d; the spares were %v", w.Info().PID, spares)
 		mustServe(t, w, "1\n")
 	}
-	if now := z.awaitSpares(t); len(now) != testSpares {
-		t.Errorf("%d spares", len(now))
-	}
+	now := z.awaitSpares(t)
+	expect(t, len(now) == testSpares, "%d spares", len(now))
 }
 
 func TestZygoteWithSpares(t *testing.T) {
@@ -80,13 +77,11 @@ func TestSparesAreApart(t *testing.T) {
 		w := workertest.Start(t, z)
 		_, sink := workertest.Run(t, w, `
 import os, random, multiprocessing.process as process
-print(random.random(), process.current_process().authkey.hex())
+print(random.random(), process.current_process().authkey.hex(), sep="\n")
 print(os.environ["UNDERSTUDY_INTERPRETER"])
 print(sorted(os.readlink(f"/proc/self/fd/{fd}") for fd in (1, 2)))`)
 		for _, line := range strings.Split(strings.TrimSpace(sink.All()), "\n") {
-			if seen[line] {
-				t.Errorf("two sessions have %s", line)
-			}
+			expect(t, !seen[line], "two sessions have %s", line)
 			seen[line] = true
 		}
 		_, sink = workertest.Run(t, w, lostChildren)
@@ -124,7 +119,7 @@ func TestSpareDiesAsItIsTaken(t *testing.T) {
 	z := sparingZygote(t)
 	for range 10 {
 		for _, pid := range z.awaitSpares(t) {
-			kill(t, pid, unix.SIGKILL)
+			_ = unix.Kill(pid, unix.SIGKILL) // one of the last round may have ended only now
 		}
 		workertest.Run(t, workertest.Start(t, z), "pass")
 	}
@@ -171,9 +166,8 @@ func TestReapedSpareIsNotTaken(t *testing.T) {
 		sp := s.oldest()
 		kill(t, sp.process.pid, unix.SIGKILL)
 		eventually(t, "it has ended", sp.process.hasExited)
-		if w := s.engage(sp, proc.Mark{}); w != nil {
-			t.Errorf("process %d is a worker", sp.process.pid)
-		}
+		w := s.engage(sp, proc.Mark{})
+		expect(t, w == nil, "process %d is a worker", sp.process.pid)
 		s.dismiss(sp)
 	}
 }
@@ -183,9 +177,7 @@ func TestReapedSpareIsNotTaken(t *testing.T) {
 func TestSparesThatDieAtOnce(t *testing.T) {
 	library := t.TempDir()
 	code := "import os\nos.register_at_fork(after_in_child=lambda: os._exit(3))"
-	if err := os.WriteFile(filepath.Join(library, "deadly.py"), []byte(code), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(library, "deadly.py"), []byte(code), 0o600))
 	t.Setenv("PYTHONPATH", library)
 	var log syncedLog
 	z := coldZygote(t, func(o *Options) {
@@ -249,9 +241,7 @@ func TestSparesEndWithTheServer(t *testing.T) {
 	descriptors := openDescriptors(t)
 	spares := z.awaitSpares(t)
 	kill(t, spares[0], unix.SIGSTOP)
-	if err := z.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close(context.Background()))
 	mustBeGone(t, spares...)
 	if left := z.forkers.spares.count(); left != 0 {
 		t.Errorf("%d spares are left", left)
@@ -259,9 +249,8 @@ func TestSparesEndWithTheServer(t *testing.T) {
 	if left := append(z.registry.All(proc.Worker), z.registry.All(proc.Forker)...); len(left) != 0 {
 		t.Errorf("processes are still known: %v", left)
 	}
-	if now := openDescriptors(t); now >= descriptors {
-		t.Errorf("%d descriptors before the end, %d after", descriptors, now)
-	}
+	now := openDescriptors(t)
+	expect(t, now < descriptors, "%d descriptors before the end, %d after", descriptors, now)
 }
 
 // A zygote that may not fork has no spares replaced, and a start is spawned when
@@ -273,9 +262,8 @@ func TestSparesThatCanNotBeReplaced(t *testing.T) {
 	for range testSpares + 1 {
 		workertest.Run(t, workertest.Start(t, z), "pass")
 	}
-	if left := z.forkers.spares.count(); left != 0 {
-		t.Errorf("%d spares", left)
-	}
+	left := z.forkers.spares.count()
+	expect(t, left == 0, "%d spares", left)
 }
 
 // walledAtHome works in the home, as sessions of a server do.
@@ -299,42 +287,28 @@ func (w walledAtHome) Start(ctx context.Context, spec sessions.Spec) (sessions.W
 // A spare has mounted what all sessions see before its session's home was there. One
 // that has mounted a directory that was replaced since is not taken.
 func TestSparesBehindTheWall(t *testing.T) {
-	base, err := os.MkdirTemp("/var/tmp", "data-") // which the view covers
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(base) })
-	library, homes, data := filepath.Join(base, "lib"), filepath.Join(base, "homes"), filepath.Join(base, "data")
+	base := openDir(t, "/var/tmp") // which the view covers
+	homes, data := filepath.Join(base, "homes"), filepath.Join(base, "data")
 	furnish := func(text string) {
-		t.Helper()
-		if err := os.MkdirAll(data, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(data, "text"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(data, 0o755))
+		must(t, os.WriteFile(filepath.Join(data, "text"), []byte(text), 0o644))
 	}
 	furnish("before")
+	must(t, os.Mkdir(homes, 0o711))
 	for _, dir := range []string{base, homes} {
-		if err := os.MkdirAll(dir, 0o711); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chmod(dir, 0o711); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(dir, 0o711))
 	}
-	wall := testWall(t, sandbox.Settings{Python: []string{library}, Hidden: []string{base}, Read: []string{data}})
+	wall, behind := testWall(t, sandbox.Settings{Python: []string{filepath.Join(base, "lib")}, Hidden: []string{base}, Read: []string{data}})
 	wall.ExpectHomes(homes)
-	z := sparingZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall })
+	z := sparingZygote(t, behind)
 	starter := walledAtHome{walledIn{walled{z, wall, t}, homes}}
 	begin := func(want string) (pid int) {
 		t.Helper()
 		w := workertest.Start(t, starter)
 		code := fmt.Sprintf("import os, tempfile\nopen('mine', 'w').write('here'); tempfile.TemporaryFile()\nprint(open(%q).read(), *os.listdir())", filepath.Join(data, "text"))
 		_, sink := workertest.Run(t, w, code)
-		if got := strings.TrimSpace(sink.Text(sessions.Stdout)); got != want {
-			t.Errorf("got %q, want %q; %s", got, want, sink.Text(sessions.Stderr))
-		}
+		got := strings.TrimSpace(sink.Text(sessions.Stdout))
+		expect(t, got == want, "got %q, want %q; %s", got, want, sink.Text(sessions.Stderr))
 		return w.Info().PID
 	}
 	for range testSpares + 1 {
@@ -344,9 +318,7 @@ func TestSparesBehindTheWall(t *testing.T) {
 		}
 	}
 	spares := z.awaitSpares(t)
-	if err := os.Rename(data, data+"-before"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(data, data+"-before"))
 	furnish("after")
 	if pid := begin("after mine"); pid == spares[0] || pid == spares[1] {
 		t.Errorf("process %d, one of the spares %v, has mounted the directory of before", pid, spares)

@@ -230,24 +230,24 @@ func (s *Spawner) start(ctx context.Context, spec sessions.Spec) (*worker, error
 	if err != nil {
 		return nil, err
 	}
-	greeting := greeting{frame: frame, family: spec.Group, listens: message.Confine.Listens()}
+	handshake := handshake{frame: frame, family: spec.Group, listens: message.Confine.Listens()}
 	if message.Confine != nil {
-		greeting.base = message.Confine.Base
+		handshake.base = message.Confine.Base
 	}
-	w, err := s.startAhead(ctx, mark, greeting)
+	w, err := s.startAhead(ctx, mark, handshake)
 	if w == nil && err == nil {
-		w, err = s.startAnew(ctx, spec, mark, greeting)
+		w, err = s.startAnew(ctx, spec, mark, handshake)
 	}
 	return w, err
 }
 
 // startAnew launches a process and begins a session in it.
-func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.Mark, greeting greeting) (*worker, error) {
+func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.Mark, handshake handshake) (*worker, error) {
 	w, err := s.launch(ctx, spec, mark)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.greet(ctx, greeting); err != nil {
+	if err := w.greet(ctx, handshake); err != nil {
 		return nil, errors.Join(err, w.Close(context.Background()))
 	}
 	return w, nil
@@ -256,12 +256,12 @@ func (s *Spawner) startAnew(ctx context.Context, spec sessions.Spec, mark proc.M
 // startAhead begins a session in a worker that was started ahead. It returns none
 // when there is none, or when that one has come to nothing and no code of the
 // operator's can have run in it: it may be what ended it.
-func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, greeting greeting) (*worker, error) {
-	w := s.standby(mark, greeting.base)
+func (s *Spawner) startAhead(ctx context.Context, mark proc.Mark, handshake handshake) (*worker, error) {
+	w := s.standby(mark, handshake.base)
 	if w == nil {
 		return nil, nil
 	}
-	err := w.greet(ctx, greeting)
+	err := w.greet(ctx, handshake)
 	if err == nil {
 		return w, nil
 	}
@@ -356,7 +356,7 @@ func (s *Spawner) spawn(ctx context.Context, spec sessions.Spec, mark proc.Mark)
 	}
 	return s.assemble(ctx, mark, func(ends *pipes.Ends) (int, body, error) {
 		cmd := s.command(dir, mark, ends)
-		s.options.Wall.Enclose(cmd, spec.Home, spec.Workdir)
+		s.options.Wall.WrapCommand(cmd, spec.Home, spec.Workdir)
 		err := s.launcher.run(func() error { return proc.StartChild(cmd) })
 		if err != nil {
 			return 0, nil, err

@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -31,12 +30,8 @@ func TestStartSaysWhyPythonDied(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := fakeSpawner(t, func(o *Options) { o.InitCode = test.code })
 			_, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()})
-			if err == nil || !strings.HasPrefix(err.Error(), "starting worker: ") || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v\nwant %s", err, test.want)
-			}
-			if len(s.workers) != 0 {
-				t.Error("a worker is kept")
-			}
+			expect(t, err != nil && strings.HasPrefix(err.Error(), "starting worker: ") && strings.Contains(err.Error(), test.want), "got %v\nwant %s", err, test.want)
+			expect(t, len(s.workers) == 0, "a worker is kept")
 		})
 	}
 }
@@ -44,13 +39,10 @@ func TestStartSaysWhyPythonDied(t *testing.T) {
 func TestStartRefusesABadWorkdir(t *testing.T) {
 	s := fakeSpawner(t)
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, nil, 0o644))
 	for _, dir := range []string{file, file + "-not-there", "."} {
-		if _, err := s.Start(context.Background(), sessions.Spec{Workdir: dir}); err == nil || !strings.Contains(err.Error(), "working directory") {
-			t.Errorf("%s: got %v", dir, err)
-		}
+		_, err := s.Start(context.Background(), sessions.Spec{Workdir: dir})
+		expect(t, err != nil && strings.Contains(err.Error(), "working directory"), "%s: got %v", dir, err)
 	}
 }
 
@@ -58,9 +50,8 @@ func TestStartOfNoPython(t *testing.T) {
 	s := fakeSpawner(t, func(o *Options) { o.Python = "/nonexistent/python" })
 	before := openDescriptors(t)
 	for range 10 {
-		if _, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()}); !errors.Is(err, os.ErrNotExist) {
-			t.Fatalf("got %v", err)
-		}
+		_, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()})
+		insist(t, errors.Is(err, os.ErrNotExist), "got %v", err)
 	}
 	if after := openDescriptors(t); after > before+4 { // the launcher's and the poller's own
 		t.Errorf("%d descriptors before, %d after", before, after)
@@ -73,30 +64,24 @@ func TestStartTimesOut(t *testing.T) {
 		o.StartTimeout = 300 * time.Millisecond
 	})
 	_, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()})
-	if err == nil || !strings.Contains(err.Error(), "python was not ready within 300ms") {
-		t.Errorf("got %v", err)
-	}
+	expect(t, err != nil && strings.Contains(err.Error(), "python was not ready within 300ms"), "got %v", err)
 }
 
 func TestStartIsCancelled(t *testing.T) {
 	s := fakeSpawner(t, func(o *Options) { o.InitCode = "import time; time.sleep(1000)" })
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := s.Start(ctx, sessions.Spec{Workdir: t.TempDir()}); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v", err)
-	}
+	_, err := s.Start(ctx, sessions.Spec{Workdir: t.TempDir()})
+	expect(t, errors.Is(err, context.Canceled), "got %v", err)
 }
 
 func TestStartAfterClose(t *testing.T) {
 	s := fakeSpawner(t)
 	w := start(t, s)
-	if err := s.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.Close(context.Background()))
 	<-w.Exited()
-	if _, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()}); !errors.Is(err, errClosed) {
-		t.Errorf("got %v", err)
-	}
+	_, err := s.Start(context.Background(), sessions.Spec{Workdir: t.TempDir()})
+	expect(t, errors.Is(err, errClosed), "got %v", err)
 }
 
 func TestCloseEndsStartsUnderWay(t *testing.T) {
@@ -113,9 +98,7 @@ func TestCloseEndsStartsUnderWay(t *testing.T) {
 		_, err := os.Stat(filepath.Join(dir, "begun"))
 		return err == nil
 	})
-	if err := s.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	fine(t, s.Close(context.Background()))
 	if err := <-ended; !errors.Is(err, errClosed) {
 		t.Errorf("the start gave %v", err)
 	}
@@ -135,23 +118,18 @@ func TestEnvironment(t *testing.T) {
 		"KEPT=yes", "JE_ARROW_MALLOC_CONF=background_thread:false",
 		proc.Variable + "=" + string(s.nonce) + "/id/1",
 	} {
-		if !slices.Contains(env, want) {
-			t.Errorf("%s is missing", want)
-		}
+		expect(t, slices.Contains(env, want), "%s is missing", want)
 	}
 	for _, entry := range env {
 		if name, _, _ := strings.Cut(entry, "="); strangeVariables[name] || name == "UNDERSTUDY_TOKEN" {
 			t.Errorf("%s is there", entry)
 		}
 	}
-	if env[len(env)-1] != "GIVEN=yes" {
-		t.Errorf("the operator's variables are not last: %v", env)
-	}
+	expect(t, env[len(env)-1] == "GIVEN=yes", "the operator's variables are not last: %v", env)
 	t.Setenv("JE_ARROW_MALLOC_CONF", "narenas:1")
 	env = s.environment("/lib", s.nonce.Mark("id", 1))
-	if i := slices.IndexFunc(env, isArrowMalloc); i < 0 || env[i] != "JE_ARROW_MALLOC_CONF=narenas:1" || slices.ContainsFunc(env[i+1:], isArrowMalloc) {
-		t.Errorf("the user's own setting of pyarrow's allocator is not kept: %v", env)
-	}
+	i := slices.IndexFunc(env, isArrowMalloc)
+	expect(t, i >= 0 && env[i] == "JE_ARROW_MALLOC_CONF=narenas:1" && !slices.ContainsFunc(env[i+1:], isArrowMalloc), "the user's own setting of pyarrow's allocator is not kept: %v", env)
 }
 
 // A module of the working directory must not be taken for one that the worker
@@ -160,17 +138,11 @@ func TestWorkdirShadowsNothing(t *testing.T) {
 	s := fakeSpawner(t)
 	dir := t.TempDir()
 	for _, name := range []string{"struct.py", "socket.py", "json.py", "pyworker.py"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("raise SystemExit(9)"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(dir, name), []byte("raise SystemExit(9)"), 0o644))
 	}
 	w, err := s.Start(context.Background(), sessions.Spec{Workdir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must(t, err)
+	fine(t, w.Close(context.Background()))
 }
 
 // Every kind of broken frame ends its worker, and no other.
@@ -191,12 +163,8 @@ func TestBrokenFramesEndTheWorkerOnly(t *testing.T) {
 	} {
 		w := start(t, s)
 		crash, sink := workertest.RunToDeath(t, w, "print('before', flush=True)\n"+test.code+"\nimport time; time.sleep(1000)")
-		if !strings.HasPrefix(crash.Reason, "killed because it broke the protocol: ") || !strings.Contains(crash.Reason, test.want) {
-			t.Errorf("%s: got %q", test.code, crash.Reason)
-		}
-		if sink.Text(sessions.Stdout) != "before\n" {
-			t.Errorf("%s: stdout is %q", test.code, sink.Text(sessions.Stdout))
-		}
+		expect(t, strings.HasPrefix(crash.Reason, "killed because it broke the protocol: ") && strings.Contains(crash.Reason, test.want), "%s: got %q", test.code, crash.Reason)
+		expect(t, sink.Text(sessions.Stdout) == "before\n", "%s: stdout is %q", test.code, sink.Text(sessions.Stdout))
 	}
 	workertest.Run(t, other, "pass")
 }
@@ -205,9 +173,7 @@ func TestVariablesGivenUpAreNotMistakenForTheNext(t *testing.T) {
 	w := start(t, fakeSpawner(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	stop, err := w.process.pause()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	time.AfterFunc(20*time.Millisecond, cancel)
 	if _, err := w.Variables(ctx); !errors.Is(err, context.Canceled) {
 		t.Fatalf("got %v", err)
@@ -217,60 +183,31 @@ func TestVariablesGivenUpAreNotMistakenForTheNext(t *testing.T) {
 	if _, err := w.Variables(context.Background()); err != nil {
 		t.Error(err)
 	}
-	if len(w.owed) != 0 {
-		t.Errorf("%d requests are taken for unanswered", len(w.owed))
-	}
+	expect(t, len(w.owed) == 0, "%d requests are taken for unanswered", len(w.owed))
 }
 
 func TestCloseIsConcurrentWithRunAndItself(t *testing.T) {
 	w := start(t, fakeSpawner(t))
-	died := make(chan error, 1)
-	running := make(chan struct{})
-	var once sync.Once
-	go func() {
-		// The newline may come by itself.
-		sink := sinkFunc(func(sessions.Stream, []byte) { once.Do(func() { close(running) }) })
-		_, err := w.Run(context.Background(), sessions.Request{Execution: 1,
-			Code: "print('running', flush=True)\nimport time; time.sleep(1000)"}, sink)
-		died <- err
-	}()
-	<-running
+	_, died := workertest.Begin(t, w, "print('running', flush=True)\nimport time; time.sleep(1000)")
 	closed := make(chan error, 3)
 	for range cap(closed) {
 		go func() { closed <- w.Close(context.Background()) }()
 	}
 	for range cap(closed) {
-		if err := <-closed; err != nil {
-			t.Error(err)
-		}
+		fine(t, <-closed)
 	}
 	var crash *sessions.CrashError
-	if err := <-died; !errors.As(err, &crash) || crash.Reason != "ended by the server" {
-		t.Errorf("the run gave %v", err)
-	}
+	end := <-died
+	expect(t, errors.As(end.Err, &crash) && crash.Reason == "ended by the server", "the run gave %v", end.Err)
 	crash, _ = workertest.RunToDeath(t, w, "pass")
-	if crash.Reason != "ended by the server" {
-		t.Errorf("a run after Close: %v", crash)
-	}
-	if w.Kill() != 0 || w.Interrupt() == nil {
-		t.Error("a closed worker can be signalled")
-	}
+	expect(t, crash.Reason == "ended by the server", "a run after Close: %v", crash)
+	expect(t, w.Kill() == 0 && w.Interrupt() != nil, "a closed worker can be signalled")
 }
-
-type sinkFunc func(sessions.Stream, []byte)
-
-func (f sinkFunc) Output(stream sessions.Stream, text []byte) { f(stream, text) }
-func (f sinkFunc) Figure(sessions.Figure)                     {}
-func (f sinkFunc) Artifact(sessions.Artifact)                 {}
-func (f sinkFunc) Clear(sessions.Cleared)                     {}
-func (f sinkFunc) Ask(sessions.Question)                      {}
 
 func TestCodeBeyondTheLimitIsRefused(t *testing.T) {
 	w := start(t, fakeSpawner(t))
 	_, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: strings.Repeat("#", wire.MaxHeader)}, workertest.NewRecorder())
-	if sessions.CodeOf(err) != sessions.CodeInvalid {
-		t.Errorf("got %v", err)
-	}
+	expect(t, sessions.CodeOf(err) == sessions.CodeInvalid, "got %v", err)
 	workertest.Run(t, w, "pass")
 }
 
@@ -290,16 +227,13 @@ func TestWorkerInheritsNothing(t *testing.T) {
 		t.Skip("no /proc here")
 	}
 	leak, err := inheritable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer leak.Close()
 	w := start(t, fakeSpawner(t))
 	_, sink := workertest.Run(t, w, "import os; print(*sorted(os.listdir('/proc/self/fd'), key=int))")
 	// Beside 0 to 2: the frames' copy, the fault pipe, and the directory that is listed.
-	if got := sink.Text(sessions.Stdout); len(strings.Fields(got)) != 6 {
-		t.Errorf("descriptors: %s", got)
-	}
+	got := sink.Text(sessions.Stdout)
+	expect(t, len(strings.Fields(got)) == 6, "descriptors: %s", got)
 }
 
 // Reports of children that the worker forked fill the fault pipe; the worker's
@@ -316,7 +250,5 @@ try:
 except BlockingIOError: pass
 `)
 	crash, _ := workertest.RunToDeath(t, w, "\nimport ctypes; ctypes.string_at(0)")
-	if !strings.Contains(crash.Trace, `File "<string>", line 2 in <module>`) || !strings.Contains(crash.Reason, " at ") {
-		t.Errorf("got %q, trace:\n%s", crash.Reason, crash.Trace)
-	}
+	expect(t, strings.Contains(crash.Trace, `File "<string>", line 2 in <module>`) && strings.Contains(crash.Reason, " at "), "got %q, trace:\n%s", crash.Reason, crash.Trace)
 }

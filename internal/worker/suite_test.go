@@ -9,9 +9,8 @@ import (
 )
 
 func TestSpawner(t *testing.T) {
-	workertest.Suite(t, func(t testing.TB) sessions.Starter {
-		return testSpawner(t, func(o *Options) { o.Echo = "none" })
-	})
+	s := testSpawner(t, func(o *Options) { o.Echo = "none" })
+	workertest.Suite(t, func(testing.TB) sessions.Starter { return s })
 }
 
 // What the operator's code prints belongs to the first execution; what it
@@ -45,10 +44,7 @@ func TestCancelledRunDoesNotStart(t *testing.T) {
 	w := start(t, fakeSpawner(t))
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := w.Run(ctx, sessions.Request{Execution: 1, Code: "print(1)"}, workertest.NewRecorder()); err != context.Canceled {
-		t.Errorf("got %v", err)
-	}
-	if _, sink := workertest.Run(t, w, "print(2)"); sink.Text(sessions.Stdout) != "2\n" {
-		t.Errorf("got %q", sink.Text(sessions.Stdout))
-	}
+	_, err := w.Run(ctx, sessions.Request{Execution: 1, Code: "print(1)"}, workertest.NewRecorder())
+	expect(t, err == context.Canceled, "got %v", err)
+	expectPrinted(t, w, "print(2)", "2\n")
 }

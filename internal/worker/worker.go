@@ -74,8 +74,8 @@ func (w *worker) join(c *wire.Conn) {
 	})
 }
 
-// A greeting is what a new worker is told.
-type greeting struct {
+// A handshake is what a new worker is told.
+type handshake struct {
 	frame   []byte // of type start
 	family  string
 	listens bool          // the worker has a socket for the server's proxy, which comes before ready
@@ -83,8 +83,8 @@ type greeting struct {
 }
 
 // greet has the handshake with a new worker.
-func (w *worker) greet(ctx context.Context, greeting greeting) error {
-	err := w.begin(ctx, func() (wire.Ready, error) { return w.handshake(greeting) })
+func (w *worker) greet(ctx context.Context, handshake handshake) error {
+	err := w.begin(ctx, func() (wire.Ready, error) { return w.handshake(handshake) })
 	w.info.Origin = orDefault(w.origin, "spawn")
 	return err
 }
@@ -112,13 +112,13 @@ func (w *worker) infoOf(ready wire.Ready) sessions.WorkerInfo {
 	}
 }
 
-func (w *worker) handshake(greeting greeting) (wire.Ready, error) {
+func (w *worker) handshake(handshake handshake) (wire.Ready, error) {
 	var ready wire.Ready
-	if err := w.conn.Write(greeting.frame); err != nil {
+	if err := w.conn.Write(handshake.frame); err != nil {
 		return ready, err
 	}
-	if greeting.listens {
-		if err := w.takeListener(greeting.family); err != nil {
+	if handshake.listens {
+		if err := w.takeListener(handshake.family); err != nil {
 			return ready, err
 		}
 	}
@@ -188,7 +188,7 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 	defer w.line.output.Detach()
 	done, err := w.execute(message, request.Execution, sink)
 	if err != nil {
-		return sessions.Outcome{}, w.bury(err)
+		return sessions.Outcome{}, w.failWorker(err)
 	}
 	return done.Outcome(), nil
 }
@@ -315,7 +315,7 @@ func (w *worker) inquire(ctx context.Context, send func() error, kind string, an
 		w.owed = append(w.owed, kind)
 		return err
 	default:
-		return w.bury(err)
+		return w.failWorker(err)
 	}
 }
 
@@ -345,10 +345,10 @@ func (w *worker) settles(f wire.Frame) bool {
 	return true
 }
 
-// bury sees to it that a worker that failed to answer is dead, and returns the
+// failWorker sees to it that a worker that failed to answer is dead, and returns the
 // reason. It comes from the connection, so from a process that has died, or has
 // lost its descriptors, or talks nonsense.
-func (w *worker) bury(err error) error {
+func (w *worker) failWorker(err error) error {
 	var protocol *wire.Error
 	switch {
 	case errors.As(err, &protocol):
@@ -427,7 +427,7 @@ func (w *worker) Resident() uint64 { return w.process.resident() }
 // Info says what was learnt when the worker started.
 func (w *worker) Info() sessions.WorkerInfo { return w.info }
 
-// Close climbs the ladder of endings: ask, wait, signal, wait, kill; then it
+// Close goes through the stop sequence: ask, wait, signal, wait, kill; then it
 // closes what joins the worker to the server. Every call returns when the
 // worker is gone.
 func (w *worker) Close(ctx context.Context) error {

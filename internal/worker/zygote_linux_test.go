@@ -40,11 +40,7 @@ func coldZygote(t testing.TB, change ...func(*Options)) *Zygote {
 		change(&options)
 	}
 	z := NewZygote(options)
-	t.Cleanup(func() {
-		if err := z.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	closeLater(t, z)
 	return z
 }
 
@@ -52,9 +48,7 @@ func coldZygote(t testing.TB, change ...func(*Options)) *Zygote {
 func TestStoppingIsNoFailure(t *testing.T) {
 	var log bytes.Buffer
 	z := coldZygote(t, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
-	if err := z.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close(t.Context()))
 	z.forkers.root.fill()
 	if !errors.Is(z.forkers.root.failure, errClosed) || log.Len() > 0 {
 		t.Errorf("%v; the log: %s", z.forkers.root.failure, &log)
@@ -78,9 +72,7 @@ func (s *Spawner) forkerNow(name string) *forker {
 func parentOf(t testing.TB, pid int) int {
 	t.Helper()
 	p, ok := proc.Read(pid)
-	if !ok {
-		t.Fatalf("there is no process %d", pid)
-	}
+	insist(t, ok, "there is no process %d", pid)
 	return p.Parent
 }
 
@@ -93,55 +85,45 @@ func TestZygote(t *testing.T) {
 // a root waits for it.
 func TestZygoteForksFromWhatThereIs(t *testing.T) {
 	library := t.TempDir()
-	if err := os.WriteFile(filepath.Join(library, "slow.py"), []byte("import time; time.sleep(1000)"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(library, "slow.py"), []byte("import time; time.sleep(1000)"), 0o600))
 	t.Setenv("PYTHONPATH", library)
 	z := coldZygote(t, func(o *Options) { o.Preload = []string{"slow"} })
 	z.forkers.patience = time.Minute // a busy machine may take longer than it has
 	w := workertest.Start(t, z)
-	if z.forkerNow("zygote") != nil {
-		t.Fatal("a zygote is warm that can't be")
-	}
-	if parent, root := parentOf(t, w.Info().PID), z.forkerNow("root"); root == nil || parent != root.process.pid {
-		t.Errorf("the parent is %d, not the root", parent)
-	}
-	if origin := w.Info().Origin; origin != "root" {
-		t.Errorf("it says that it was made from %q", origin)
-	}
+	insist(t, z.forkerNow("zygote") == nil, "a zygote is warm that can't be")
+	parent, root := parentOf(t, w.Info().PID), z.forkerNow("root")
+	expect(t, root != nil && parent == root.process.pid, "the parent is %d, not the root", parent)
+	origin := w.Info().Origin
+	expect(t, origin == "root", "it says that it was made from %q", origin)
 }
 
 // copyOf copies a worker to stand by.
 func copyOf(t testing.TB, w sessions.Worker) sessions.Understudy {
 	t.Helper()
 	u, err := w.Fork(context.Background(), sessions.ToStandBy)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(u.Dismiss)
 	return u
+}
+
+// mustNotFork fails unless a worker can be copied for no purpose, for this reason.
+func mustNotFork(t testing.TB, w sessions.Worker, reason string) {
+	t.Helper()
+	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
+		var refused *sessions.ForkError
+		_, err := w.Fork(context.Background(), purpose)
+		expect(t, errors.As(err, &refused) && strings.Contains(refused.Reason, reason), "the fork: %v", err)
+	}
 }
 
 // wake wakes a copy whose worker is closed then, as a session does.
 func wake(t testing.TB, dead sessions.Worker, u sessions.Understudy) sessions.Worker {
 	t.Helper()
 	w, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "test", Workdir: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := dead.Close(context.Background()); err != nil {
-		t.Error(err)
-	}
+	must(t, err)
+	fine(t, dead.Close(context.Background()))
 	t.Cleanup(func() { _ = w.Close(context.Background()) })
 	return w
-}
-
-func expectPrinted(t testing.TB, w sessions.Worker, code, want string) {
-	t.Helper()
-	_, sink := workertest.Run(t, w, code)
-	if got := sink.All(); got != want {
-		t.Errorf("%s printed %.200q, want %.200q", code, got, want)
-	}
 }
 
 // However a worker dies, its copy has the variables, and what was printed is
@@ -157,14 +139,12 @@ func TestUnderstudyTakesOver(t *testing.T) {
 		"lost":     "import os; os.closerange(3, 65536)",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := workertest.Start(t, z)
-			workertest.Run(t, w, "x = [1]")
+			w := started(t, z, "x = [1]")
 			for range 3 {
 				u := copyOf(t, w)
 				_, sink := workertest.RunToDeath(t, w, "x.append(2); print('before')\n"+death)
-				if got := sink.Text(sessions.Stdout); got != "before\n" {
-					t.Errorf("stdout is %q", got)
-				}
+				got := sink.Text(sessions.Stdout)
+				expect(t, got == "before\n", "stdout is %q", got)
 				w = wake(t, w, u)
 				expectPrinted(t, w, "print(x)", "[1]\n")
 			}
@@ -203,36 +183,23 @@ func TestUnderstudyIsDismissed(t *testing.T) {
 	copies[0].Dismiss()
 	<-copies[0].Exited()
 	mustLive(t, copies[1].(*understudy).process.pid)
-	if _, err := copies[0].Wake(context.Background(), sessions.Spec{}); !errors.Is(err, errOver) {
-		t.Errorf("got %v", err)
-	}
+	_, err := copies[0].Wake(context.Background(), sessions.Spec{})
+	expect(t, errors.Is(err, errOver), "got %v", err)
 	copies[1].Dismiss()
 	stopped := copies[2].(*understudy).process.pid
-	if err := unix.Kill(stopped, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Kill(stopped, unix.SIGSTOP))
 	copies[2].Dismiss()
-	if err := w.Close(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close(context.Background()))
 	mustBeGone(t, stopped, copies[1].(*understudy).process.pid, w.Info().PID)
 }
 
 func branchOf(t testing.TB, w sessions.Worker, dir string) sessions.Worker {
 	t.Helper()
 	u, err := w.Fork(context.Background(), sessions.ToBranch)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := u.Wake(context.Background(), sessions.Spec{InterpreterID: "branch", Workdir: dir, PrivateDir: dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := b.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	must(t, err)
+	closeLater(t, b)
 	return b
 }
 
@@ -249,9 +216,8 @@ func TestBranch(t *testing.T) {
 	c := branchOf(t, b, t.TempDir())
 	_, sink = workertest.Run(t, b, oneChild)
 	own := pids(t, sink)[0]
-	if root := z.forkerNow("root").process.pid; parentOf(t, b.Info().PID) != root || parentOf(t, c.Info().PID) != root {
-		t.Error("a branch is not the root's child")
-	}
+	root := z.forkerNow("root").process.pid
+	expect(t, parentOf(t, b.Info().PID) == root && parentOf(t, c.Info().PID) == root, "a branch is not the root's child")
 	w.Kill()
 	mustBeGone(t, child)
 	mustLive(t, own)
@@ -260,9 +226,7 @@ func TestBranch(t *testing.T) {
 	mustBeGone(t, own)
 	expectPrinted(t, c, "print(x)", "[1, 2]\n")
 	crash, _ := workertest.RunToDeath(t, c, "import os; os.abort()")
-	if crash.Signal != "SIGABRT" {
-		t.Errorf("a branch's end is told as %+v", crash)
-	}
+	expect(t, crash.Signal == "SIGABRT", "a branch's end is told as %+v", crash)
 }
 
 // What can't be copied says why, and lives on.
@@ -270,15 +234,8 @@ func TestForkIsRefused(t *testing.T) {
 	z := testZygote(t)
 	w := workertest.Start(t, z)
 	outcome, _ := workertest.Run(t, w, "import threading; stop = threading.Event()\nthread = threading.Thread(target=stop.wait, name='waiter'); thread.start()")
-	if !strings.Contains(outcome.Obstacle, "waiter") {
-		t.Errorf("the obstacle is %q", outcome.Obstacle)
-	}
-	var refused *sessions.ForkError
-	for _, purpose := range []sessions.Purpose{sessions.ToStandBy, sessions.ToBranch} {
-		if _, err := w.Fork(context.Background(), purpose); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "waiter") {
-			t.Errorf("got %v", err)
-		}
-	}
+	expect(t, strings.Contains(outcome.Obstacle, "waiter"), "the obstacle is %q", outcome.Obstacle)
+	mustNotFork(t, w, "waiter")
 	if outcome, _ := workertest.Run(t, w, "stop.set(); thread.join()"); outcome.Obstacle != "" {
 		t.Errorf("the obstacle is %q", outcome.Obstacle)
 	}
@@ -287,10 +244,7 @@ func TestForkIsRefused(t *testing.T) {
 
 func TestForkOfASpawnedWorker(t *testing.T) {
 	w := start(t, testSpawner(t))
-	var refused *sessions.ForkError
-	if _, err := w.Fork(context.Background(), sessions.ToStandBy); !errors.As(err, &refused) || !strings.Contains(refused.Reason, "--start spawn") {
-		t.Errorf("got %v", err)
-	}
+	mustNotFork(t, w, "--start spawn")
 }
 
 // A fork that takes too long is given up; the worker lives on and is not
@@ -299,9 +253,7 @@ func TestForkTimesOut(t *testing.T) {
 	z := testZygote(t)
 	w := workertest.Start(t, z)
 	resume, err := w.(*worker).process.pause()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	var refused *sessions.ForkError
@@ -323,9 +275,7 @@ func TestManyCopiesLeaveNothing(t *testing.T) {
 	cycle := func() {
 		u := copyOf(t, w)
 		branch := branchOf(t, w, t.TempDir())
-		if err := branch.Close(context.Background()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, branch.Close(context.Background()))
 		workertest.RunToDeath(t, w, "import os; os.abort()")
 		w = wake(t, w, u)
 	}
@@ -341,24 +291,20 @@ func TestManyCopiesLeaveNothing(t *testing.T) {
 		mine, _ := proc.ChildrenOf(root)
 		return len(mine) == 2 && slices.Contains(mine, w.Info().PID) // and the zygote
 	})
-	if workers, forkers := z.registry.All(proc.Worker), z.registry.All(proc.Forker); len(workers) != 1 || len(forkers) != 2 {
-		t.Errorf("known are the workers %v and the forkers %v", workers, forkers)
-	}
+	workers, forkers := z.registry.All(proc.Worker), z.registry.All(proc.Forker)
+	expect(t, len(workers) == 1 && len(forkers) == 2, "known are the workers %v and the forkers %v", workers, forkers)
 }
 
 // Who is in our session has our terminal, whatever rights there are to its device.
 func TestNobodyIsInOurSession(t *testing.T) {
-	library := filepath.Join(t.TempDir(), "lib")
-	wall := testWall(t, sandbox.Settings{Python: []string{library}})
-	z := testZygote(t, func(o *Options) { o.LibraryDir, o.Wall = library, wall })
+	wall, behind := testWall(t, sandbox.Settings{})
+	z := testZygote(t, behind)
 	pids := map[string]int{
 		"root": z.forkerNow("root").process.pid, "zygote": z.forkerNow("zygote").process.pid,
 		"forked": workertest.Start(t, walled{z, wall, t}).Info().PID, "spawned": start(t, testSpawner(t)).info.PID,
 	}
 	ours, err := unix.Getsid(0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, pid := range pids {
 		if session, err := unix.Getsid(pid); err != nil || session == ours {
 			t.Errorf("%s: session %d, %v", name, session, err)

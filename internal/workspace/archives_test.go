@@ -14,7 +14,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"understudy/internal/check"
 )
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
 
 var someTime = time.Date(2024, 5, 6, 7, 8, 10, 0, time.UTC)
 
@@ -44,13 +48,9 @@ func zipped(t testing.TB, entries ...entry) []byte {
 		if err == nil {
 			_, err = io.WriteString(body, e.text)
 		}
-		if err != nil && e.text != "" {
-			t.Fatal(err)
-		}
+		insist(t, err == nil || e.text == "", "%v", err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -74,18 +74,13 @@ func tarred(t testing.TB, entries ...entry) []byte {
 		if e.mode&fs.ModeSetuid != 0 {
 			header.Mode |= 0o4000
 		}
-		if err := w.WriteHeader(header); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteHeader(header))
 		if header.Size > 0 {
-			if _, err := io.WriteString(w, e.text); err != nil {
-				t.Fatal(err)
-			}
+			_, err := io.WriteString(w, e.text)
+			must(t, err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -106,12 +101,8 @@ func files(t testing.TB, content map[string]string) string {
 	dir := t.TempDir()
 	for name, text := range content {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		must(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	return dir
 }
@@ -128,6 +119,29 @@ func prepare(t testing.TB, sources ...string) (*Plan, Summary, error) {
 	}
 	made, err := p.Prepare(t.Context())
 	return p, made, err
+}
+
+// prepareArchive prepares a workspace of one archive.
+func prepareArchive(t testing.TB, name string, data []byte) (source string, p *Plan, made Summary, err error) {
+	t.Helper()
+	source = filepath.Join(t.TempDir(), name)
+	must(t, os.WriteFile(source, data, 0o644))
+	p, made, err = prepare(t, source)
+	return source, p, made, err
+}
+
+// holds expects what is in input/.
+func holds(t testing.TB, p *Plan, want ...string) {
+	t.Helper()
+	got := tree(t, p.Input())
+	expect(t, slices.Equal(got, want), "input/ holds %q, want %q", got, want)
+}
+
+// leavesNothing expects a workspace as a preparation leaves it that failed.
+func leavesNothing(t testing.TB, p *Plan) {
+	t.Helper()
+	left := tree(t, p.Dir())
+	expect(t, slices.Equal(left, emptyWorkspace), "left behind: %v", left)
 }
 
 // tree lists what is below dir: files as name=text, links as name->target,
@@ -155,9 +169,7 @@ func tree(t testing.TB, dir string) []string {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return list
 }
 
@@ -246,33 +258,22 @@ func TestArchives(t *testing.T) {
 		{name: "other archives stay", archive: "a.tar.xz", data: []byte("xz"), want: []string{"a.tar.xz=xz"}, note: "only zip, tar"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			dir := t.TempDir()
-			source := filepath.Join(dir, test.archive)
-			if err := os.WriteFile(source, test.data, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			p, made, err := prepare(t, source)
+			source, p, made, err := prepareArchive(t, test.archive, test.data)
 			if test.err != "" {
 				if err == nil || !contains(err.Error(), test.archive, test.err) || strings.Count(err.Error(), source) != 1 {
 					t.Fatalf("error %v; it should name %s and say %q", err, test.archive, test.err)
 				}
-				if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
-					t.Errorf("left behind: %v", left)
-				}
+				leavesNothing(t, p)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
+			must(t, err)
+			if test.want != nil {
+				holds(t, p, test.want...)
+				all := strings.Join(test.want, " ")
+				expect(t, made.Files == strings.Count(all, "=")+strings.Count(all, "->"), "%d files", made.Files)
 			}
-			if got := tree(t, p.Input()); test.want != nil && !slices.Equal(got, test.want) {
-				t.Errorf("input/ holds %q, want %q", got, test.want)
-			}
-			if got := strings.Count(strings.Join(test.want, " "), "=") + strings.Count(strings.Join(test.want, " "), "->"); test.want != nil && made.Files != got {
-				t.Errorf("%d files of %d", made.Files, got)
-			}
-			if notes := strings.Join(made.Notes, "\n"); (test.note == "") != (notes == "") || !strings.Contains(notes, test.note) {
-				t.Errorf("notes %q, want %q", notes, test.note)
-			}
+			notes := strings.Join(made.Notes, "\n")
+			expect(t, (test.note == "") == (notes == "") && strings.Contains(notes, test.note), "notes %q, want %q", notes, test.note)
 			if progress := p.Progress(); progress.Done != progress.Total || progress.Total != int64(len(test.data)) {
 				t.Errorf("progress %+v of %d bytes", progress, len(test.data))
 			}

@@ -23,19 +23,13 @@ func TestLinksOfDirectories(t *testing.T) {
 		"out.csv": filepath.Join(outside, "o.csv"), "out-dir": filepath.Join(outside, "dir"), "out.zip": filepath.Join(outside, "o.zip"),
 		"archive.zip": "a.zip", "nowhere": "missing", "round": "round", "device": os.DevNull,
 	} {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, filepath.Join(dir, name)))
 	}
 	// Two that lead round by way of the outside, and one into the workspace.
 	for link, target := range map[string]string{filepath.Join(outside, "dir", "again"): outside, filepath.Join(dir, "ws"): ws} {
-		if err := os.Symlink(target, link); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, link))
 	}
-	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	p := mustPlan(t, Options{Dir: ws}, dir)
 	made := mustPrepare(t, p)
 	got := tree(t, p.Input())
@@ -43,18 +37,15 @@ func TestLinksOfDirectories(t *testing.T) {
 		"inside->d/y", "inside-dir->d", "d/up->..", "absolute->x", "out.csv=out", "out-dir/p=out2", "out/q=3", "archive/z=4", "a/z=4", "x=1",
 		"out-dir/again/o.csv=out",
 	} {
-		if !slices.Contains(got, want) {
-			t.Errorf("input/ lacks %q: %q", want, got)
-		}
+		expect(t, slices.Contains(got, want), "input/ lacks %q: %q", want, got)
 	}
 	for _, left := range []string{"nowhere", "round", "device", "pipe", "ws", "out-dir/again/dir/again"} {
 		if slices.ContainsFunc(got, func(line string) bool { return strings.HasPrefix(line, left) && line != "round" }) {
 			t.Errorf("input/ has %s: %q", left, got)
 		}
 	}
-	if notes := strings.Join(made.Notes, "\n"); !contains(notes, "nowhere", "a pipe", "a device", "in a circle", "link out of the data") {
-		t.Errorf("notes %s", notes)
-	}
+	notes := strings.Join(made.Notes, "\n")
+	expect(t, contains(notes, "nowhere", "a pipe", "a device", "in a circle", "link out of the data"), "notes %s", notes)
 }
 
 // TestLinkToBlob unpacks an archive as the link to it is called, whatever that leads to is.
@@ -62,58 +53,34 @@ func TestLinkToBlob(t *testing.T) {
 	blobs := files(t, map[string]string{"abc123": string(zipped(t, file("x", "1"))), "b.tar": string(zipped(t, file("y", "2")))})
 	dir := t.TempDir()
 	for name, blob := range map[string]string{"data.zip": "abc123", "more.zip": "b.tar"} {
-		if err := os.Symlink(filepath.Join(blobs, blob), filepath.Join(dir, name)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(filepath.Join(blobs, blob), filepath.Join(dir, name)))
 	}
 	for _, link := range []bool{false, true} {
 		p := mustPlan(t, Options{Dir: filepath.Join(t.TempDir(), "w"), Link: link}, dir)
 		mustPrepare(t, p)
-		if got, want := tree(t, p.Input()), []string{"data/", "data/x=1", "more/", "more/y=2"}; !slices.Equal(got, want) {
-			t.Errorf("link %v: input/ holds %q, want %q", link, got, want)
-		}
+		holds(t, p, "data/", "data/x=1", "more/", "more/y=2")
 	}
 	p, _, err := prepare(t, filepath.Join(dir, "data.zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := tree(t, p.Input()), []string{"data/", "data/x=1"}; !slices.Equal(got, want) {
-		t.Errorf("given itself: input/ holds %q, want %q", got, want)
-	}
+	must(t, err)
+	holds(t, p, "data/", "data/x=1")
 }
 
 // TestBackslashesInNames: in an archive with slashes they are a part of names.
 func TestBackslashesInNames(t *testing.T) {
-	source := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(source, zipped(t, file("d/x", "1"), file(`a\b`, "2")), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p, _, err := prepare(t, source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := tree(t, p.Input()), []string{"a/", `a/a\b=2`, "a/d/", "a/d/x=1"}; !slices.Equal(got, want) {
-		t.Errorf("input/ holds %q, want %q", got, want)
-	}
+	_, p, _, err := prepareArchive(t, "a.zip", zipped(t, file("d/x", "1"), file(`a\b`, "2")))
+	must(t, err)
+	holds(t, p, "a/", `a/a\b=2`, "a/d/", "a/d/x=1")
 }
 
 // TestNamesThatAreNoUTF8 unpacks archives with them where the system has such names.
 func TestNamesThatAreNoUTF8(t *testing.T) {
-	source := filepath.Join(t.TempDir(), "a.tar")
 	inner := string(zipped(t, file("z", "2")))
-	if err := os.WriteFile(source, tarred(t, file("caf\xe9/x.csv", "1"), file("caf\xe9/y.zip", inner)), 0o600); err != nil {
-		t.Fatal(err)
-	}
 	if err := os.Mkdir(filepath.Join(t.TempDir(), "caf\xe9"), 0o700); err != nil {
 		t.Skip("the system takes no such names")
 	}
-	p, _, err := prepare(t, source)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := tree(t, p.Input()), []string{"a/", "a/caf\xe9/", "a/caf\xe9/x.csv=1", "a/caf\xe9/y/", "a/caf\xe9/y/z=2"}; !slices.Equal(got, want) {
-		t.Errorf("input/ holds %q, want %q", got, want)
-	}
+	_, p, _, err := prepareArchive(t, "a.tar", tarred(t, file("caf\xe9/x.csv", "1"), file("caf\xe9/y.zip", inner)))
+	must(t, err)
+	holds(t, p, "a/", "a/caf\xe9/", "a/caf\xe9/x.csv=1", "a/caf\xe9/y/", "a/caf\xe9/y/z=2")
 }
 
 // TestLinksThatMultiply has directories outside with two links each to the next one.
@@ -121,63 +88,44 @@ func TestLinksThatMultiply(t *testing.T) {
 	outside, dir := t.TempDir(), files(t, map[string]string{"x": "1"})
 	link := func(target, name string) {
 		t.Helper()
-		if err := os.Symlink(target, name); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Symlink(target, name))
 	}
 	for i := range 24 {
 		level := filepath.Join(outside, strconv.Itoa(i))
-		if err := os.Mkdir(level, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(level, 0o700))
 		next := filepath.Join(outside, strconv.Itoa(i+1))
 		link(next, filepath.Join(level, "a"))
 		link(next, filepath.Join(level, "b"))
 	}
 	link("/", filepath.Join(dir, "disk"))
 	made := mustPrepare(t, mustPlan(t, Options{}, dir))
-	if made.Files != 1 || !contains(strings.Join(made.Notes, "\n"), "disk: is a link to /, which the data is in") {
-		t.Errorf("%+v", made)
-	}
-	if err := os.Mkdir(filepath.Join(outside, "24"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	expect(t, made.Files == 1 && contains(strings.Join(made.Notes, "\n"), "disk: is a link to /, which the data is in"), "%+v", made)
+	must(t, os.Mkdir(filepath.Join(outside, "24"), 0o700))
 	link(filepath.Join(outside, "0"), filepath.Join(dir, "graph"))
-	if _, _, err := prepare(t, dir); err == nil || !strings.Contains(err.Error(), "lead to more than 100 files") {
-		t.Errorf("%v", err)
-	}
+	_, _, err := prepare(t, dir)
+	expect(t, err != nil && strings.Contains(err.Error(), "lead to more than 100 files"), "%v", err)
 }
 
 // TestChangeBehindLink is data that has changed where a link out of it leads.
 func TestChangeBehindLink(t *testing.T) {
 	outside, dir := files(t, map[string]string{"d/v.csv": "old"}), files(t, map[string]string{"x": "1"})
-	if err := os.Symlink(filepath.Join(outside, "d"), filepath.Join(dir, "d")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(filepath.Join(outside, "d"), filepath.Join(dir, "d")))
 	options := Options{Dir: filepath.Join(t.TempDir(), "w")}
 	p := mustPlan(t, options, dir)
 	mustPrepare(t, p)
-	if now := p.Progress(); now.Done != now.Total || now.Total != 4 {
-		t.Errorf("progress %+v", now)
-	}
-	if err := os.WriteFile(filepath.Join(outside, "d", "v.csv"), []byte("newer"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := mustPlan(t, options, dir).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "has changed since") {
-		t.Errorf("%v", err)
-	}
+	now := p.Progress()
+	expect(t, now.Done == now.Total && now.Total == 4, "progress %+v", now)
+	must(t, os.WriteFile(filepath.Join(outside, "d", "v.csv"), []byte("newer"), 0o600))
+	_, err := mustPlan(t, options, dir).Prepare(t.Context())
+	expect(t, err != nil && strings.Contains(err.Error(), "has changed since"), "%v", err)
 }
 
 // TestCopiedModes keeps modes but for what others may write, and the times of files.
 func TestCopiedModes(t *testing.T) {
 	dir := files(t, map[string]string{"d/loose": "1", "read-only": "2"})
 	for name, mode := range map[string]os.FileMode{"d/loose": 0o777, "read-only": 0o444, "d": 0o777} {
-		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(filepath.Join(dir, name), someTime, someTime); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chmod(filepath.Join(dir, name), mode))
+		must(t, os.Chtimes(filepath.Join(dir, name), someTime, someTime))
 	}
 	p := mustPlan(t, Options{}, dir)
 	mustPrepare(t, p)
@@ -195,12 +143,9 @@ func TestUnreadable(t *testing.T) {
 		t.Skip("root may read everything")
 	}
 	dir := files(t, map[string]string{"d/x": "1"})
-	if err := os.Chmod(filepath.Join(dir, "d", "x"), 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := NewPlan([]string{filepath.Join(dir, "d", "x")}, Options{Dir: filepath.Join(t.TempDir(), "w")}); err == nil || !strings.Contains(err.Error(), "can't be read") {
-		t.Errorf("as a source: %v", err)
-	}
+	must(t, os.Chmod(filepath.Join(dir, "d", "x"), 0))
+	_, err := NewPlan([]string{filepath.Join(dir, "d", "x")}, Options{Dir: filepath.Join(t.TempDir(), "w")})
+	expect(t, err != nil && strings.Contains(err.Error(), "can't be read"), "as a source: %v", err)
 	if _, err := mustPlan(t, Options{}, dir).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), filepath.Join("d", "x")) {
 		t.Errorf("in a source: %v", err)
 	}

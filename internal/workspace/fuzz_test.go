@@ -25,25 +25,18 @@ func FuzzUnpackTar(f *testing.F) {
 func unpackAnything(t *testing.T, name string, data []byte) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, name)
-	if err := os.WriteFile(source, data, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(source, data, 0o600))
 	limits := Limits{Unpacked: 1 << 20, Entries: 50, Ratio: 50, RatioFrom: 100_000, Depth: 3}
 	p, err := NewPlan([]string{source}, Options{Dir: filepath.Join(dir, "w"), Limits: limits})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, failed := p.Prepare(t.Context())
-	if found := tree(t, dir); failed != nil && len(found) != 2+len(emptyWorkspace) {
-		t.Fatalf("%v; left behind: %q", failed, found)
-	}
+	found := tree(t, dir)
+	insist(t, failed == nil || len(found) == 2+len(emptyWorkspace), "%v; left behind: %q", failed, found)
 	if failed != nil {
 		return
 	}
 	root, err := filepath.EvalSymlinks(p.Input())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var bytes int64
 	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -57,13 +50,10 @@ func unpackAnything(t *testing.T, name string, data []byte) {
 			bytes += info.Size()
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
-			if target, err := filepath.EvalSymlinks(path); err != nil || !within(root, target) {
-				t.Errorf("%s leads to %s (%v)", path, target, err)
-			}
+			target, err := filepath.EvalSymlinks(path)
+			expect(t, err == nil && within(root, target), "%s leads to %s (%v)", path, target, err)
 		}
 		return nil
 	})
-	if err != nil || bytes > limits.Unpacked {
-		t.Errorf("%d bytes, %v", bytes, err)
-	}
+	expect(t, err == nil && bytes <= limits.Unpacked, "%d bytes, %v", bytes, err)
 }

@@ -19,81 +19,42 @@ func TestLyingArchives(t *testing.T) {
 		return data[len(data)-len(list)-4:]
 	}
 	end := func(data []byte) []byte { return data[bytes.LastIndex(data, []byte("PK\x05\x06")):] }
+	word, short := binary.LittleEndian.PutUint32, binary.LittleEndian.PutUint16
+	zip := func(change func(data []byte)) []byte {
+		data := good()
+		change(data)
+		return data
+	}
+	tar := tarred(t, file("x", text))
+	packed := gzipped(t, tar)
+	damaged := slices.Clone(tar)
+	damaged[150] ^= 1
 	for _, test := range []struct {
 		name, archive string
-		data          func() []byte
+		data          []byte
 		err           string
 	}{
-		{"size too small", "a.zip", func() []byte {
-			data := good()
-			binary.LittleEndian.PutUint32(central(data)[24:], 10)
-			return data
-		}, `entry "x"`},
-		{"size too large", "a.zip", func() []byte {
-			data := good()
-			binary.LittleEndian.PutUint32(central(data)[24:], 40_000)
-			return data
-		}, `entry "x"`},
-		{"size of 4 GB", "a.zip", func() []byte {
-			data := good()
-			binary.LittleEndian.PutUint32(central(data)[24:], 0xfffffffe)
-			return data
-		}, `entry "x"`},
-		{"checksum", "a.zip", func() []byte {
-			data := good()
-			binary.LittleEndian.PutUint32(central(data)[16:], 1)
-			return data
-		}, `entry "x": zip: checksum error`},
-		{"password", "a.zip", func() []byte {
-			data := good()
-			central(data)[8] |= zipEncrypted
-			return data
-		}, `entry "x": it is protected with a password`},
-		{"method", "a.zip", func() []byte {
-			data := good()
-			binary.LittleEndian.PutUint16(central(data)[10:], 14)
-			return data
-		}, "compressed in a way that can't be read here"},
-		{"offset beyond the end", "a.zip", func() []byte {
-			data := good()
-			binary.LittleEndian.PutUint32(central(data)[42:], 0x7fffffff)
-			return data
-		}, `entry "x"`},
-		{"count of entries", "a.zip", func() []byte {
-			data := good()
-			binary.LittleEndian.PutUint16(end(data)[10:], 9)
-			return data
-		}, "damaged"},
-		{"cut zip", "a.zip", func() []byte { return good()[:100] }, "damaged"},
-		{"cut tar", "a.tar", func() []byte { return tarred(t, file("x", text))[:2000] }, `entry "x": the archive is cut off`},
-		{"cut tar.gz", "a.tar.gz", func() []byte { return cutShort(gzipped(t, tarred(t, file("x", text)))) }, "cut off"},
-		{"tar.gz without its checksum", "a.tar.gz", func() []byte {
-			data := gzipped(t, tarred(t, file("x", text)))
-			return data[:len(data)-6]
-		}, "cut off"},
-		{"tar header", "a.tar", func() []byte {
-			data := tarred(t, file("x", text))
-			data[150] ^= 1
-			return data
-		}, "no tar file, or it is damaged"},
+		{"size too small", "a.zip", zip(func(data []byte) { word(central(data)[24:], 10) }), `entry "x"`},
+		{"size too large", "a.zip", zip(func(data []byte) { word(central(data)[24:], 40_000) }), `entry "x"`},
+		{"size of 4 GB", "a.zip", zip(func(data []byte) { word(central(data)[24:], 0xfffffffe) }), `entry "x"`},
+		{"checksum", "a.zip", zip(func(data []byte) { word(central(data)[16:], 1) }), `entry "x": zip: checksum error`},
+		{"password", "a.zip", zip(func(data []byte) { central(data)[8] |= zipEncrypted }), `entry "x": it is protected with a password`},
+		{"method", "a.zip", zip(func(data []byte) { short(central(data)[10:], 14) }), "compressed in a way that can't be read here"},
+		{"offset beyond the end", "a.zip", zip(func(data []byte) { word(central(data)[42:], 0x7fffffff) }), `entry "x"`},
+		{"count of entries", "a.zip", zip(func(data []byte) { short(end(data)[10:], 9) }), "damaged"},
+		{"cut zip", "a.zip", good()[:100], "damaged"},
+		{"cut tar", "a.tar", tar[:2000], `entry "x": the archive is cut off`},
+		{"cut tar.gz", "a.tar.gz", packed[:len(packed)/2], "cut off"},
+		{"tar.gz without its checksum", "a.tar.gz", packed[:len(packed)-6], "cut off"},
+		{"tar header", "a.tar", damaged, "no tar file, or it is damaged"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			source := filepath.Join(t.TempDir(), test.archive)
-			if err := os.WriteFile(source, test.data(), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			p, _, err := prepare(t, source)
-			if err == nil || !contains(err.Error(), source, test.err) {
-				t.Fatalf("error %v; it should name %s and say %q", err, source, test.err)
-			}
-			if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
-				t.Errorf("left behind: %v", left)
-			}
+			source, p, _, err := prepareArchive(t, test.archive, test.data)
+			insist(t, err != nil && contains(err.Error(), source, test.err), "error %v; it should name %s and say %q", err, source, test.err)
+			leavesNothing(t, p)
 		})
 	}
 }
-
-func cutShort(data []byte) []byte { return data[:len(data)/2] }
 
 // TestOverlap is a zip file whose entries are all the same bytes: each is honest
 // of its size, and together they are a bomb.
@@ -112,41 +73,22 @@ func TestOverlap(t *testing.T) {
 	binary.LittleEndian.PutUint16(closing[8:], count)
 	binary.LittleEndian.PutUint16(closing[10:], count)
 	binary.LittleEndian.PutUint32(closing[12:], uint32(count*len(header)))
-	source := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(source, append(out, closing...), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := prepare(t, source); err == nil || !strings.Contains(err.Error(), "more than 50 times its size") {
-		t.Errorf("error %v", err)
-	}
+	_, _, _, err := prepareArchive(t, "a.zip", append(out, closing...))
+	expect(t, err != nil && strings.Contains(err.Error(), "more than 50 times its size"), "error %v", err)
 }
 
 // TestListIsBounded gives a zip file with more in its list than may be read.
 func TestListIsBounded(t *testing.T) {
-	names := make([]entry, 20_000)
-	for i := range names {
-		names[i] = folder(strings.Repeat("d", 100) + "/")
-	}
-	source := filepath.Join(t.TempDir(), "a.zip")
-	if err := os.WriteFile(source, zipped(t, names...), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := prepare(t, source); err == nil || !strings.Contains(err.Error(), "list of entries is too long") {
-		t.Errorf("error %v", err)
-	}
+	names := slices.Repeat([]entry{folder(strings.Repeat("d", 100) + "/")}, 20_000)
+	_, _, _, err := prepareArchive(t, "a.zip", zipped(t, names...))
+	expect(t, err != nil && strings.Contains(err.Error(), "list of entries is too long"), "error %v", err)
 }
 
 // TestModes checks what is kept of modes and times.
 func TestModes(t *testing.T) {
-	source := filepath.Join(t.TempDir(), "a.tar")
 	loose := entry{name: "loose", text: "1", mode: 0o777 | os.ModeSetuid}
-	if err := os.WriteFile(source, tarred(t, loose, entry{name: "none", text: "2"}), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	p, _, err := prepare(t, source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, p, _, err := prepareArchive(t, "a.tar", tarred(t, loose, entry{name: "none", text: "2"}))
+	must(t, err)
 	for name, want := range map[string]os.FileMode{"loose": 0o755, "none": 0o400} {
 		info, err := os.Stat(filepath.Join(p.Input(), "a", name))
 		if err != nil || info.Mode() != want || !info.ModTime().Equal(someTime) {

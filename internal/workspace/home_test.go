@@ -17,18 +17,14 @@ var quiet = slog.New(slog.DiscardHandler)
 func newTestHome(t *testing.T, root, name string) *Home {
 	t.Helper()
 	h, err := NewHome(root, name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
 func names(t *testing.T, dir string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := []string{}
 	for _, entry := range entries {
 		list = append(list, entry.Name())
@@ -58,9 +54,7 @@ func TestHome(t *testing.T) {
 			mustPrepare(t, mustPlan(t, Options{Dir: h.Dir}, files(t, map[string]string{"x": "1"})))
 			if test.use {
 				for range 2 {
-					if err := h.Use(); err != nil {
-						t.Fatal(err)
-					}
+					must(t, h.Use())
 				}
 			}
 			if test.file != "" {
@@ -72,16 +66,13 @@ func TestHome(t *testing.T) {
 				}
 			}
 			gone, err := h.Close(test.ran)
-			if err != nil || gone != test.gone {
-				t.Errorf("gone: %v, %v", gone, err)
-			}
+			expect(t, err == nil && gone == test.gone, "gone: %v, %v", gone, err)
 			want := []string{"abc"}
 			if test.gone {
 				want = []string{}
 			}
-			if got := names(t, root); !slices.Equal(got, want) {
-				t.Errorf("left: %v", got)
-			}
+			got := names(t, root)
+			expect(t, slices.Equal(got, want), "left: %v", got)
 		})
 	}
 }
@@ -91,36 +82,22 @@ func TestSweep(t *testing.T) {
 	root := t.TempDir()
 	alive := newTestHome(t, root, "alive")
 	used := newTestHome(t, root, "used")
-	if err := used.Use(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, used.Use())
 	for _, name := range []string{"dead", "written"} { // as if their servers were killed: unlocked
-		if err := os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(root, name)+unusedEnding, []byte(unusedText(name)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Join(root, name, WorkingName), 0o700))
+		must(t, os.WriteFile(filepath.Join(root, name)+unusedEnding, []byte(unusedText(name)), 0o600))
 	}
-	if err := os.WriteFile(filepath.Join(root, "foreign")+unusedEnding, []byte("a list"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(root, "written", WorkingName, "x"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(root, "foreign", WorkingName), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(root, "foreign")+unusedEnding, []byte("a list"), 0o600))
+	must(t, os.WriteFile(filepath.Join(root, "written", WorkingName, "x"), nil, 0o600))
+	must(t, os.MkdirAll(filepath.Join(root, "foreign", WorkingName), 0o700))
 	next := newTestHome(t, root, "next")
 	Sweep(t.Context(), root, quiet)
 	want := []string{"alive", "alive.unused", "foreign", "foreign.unused", "next", "next.unused", "used", "written"}
-	if got := names(t, root); !slices.Equal(got, want) {
-		t.Errorf("left %v, want %v", got, want)
-	}
+	got := names(t, root)
+	expect(t, slices.Equal(got, want), "left %v, want %v", got, want)
 	for _, h := range []*Home{alive, next} {
-		if gone, err := h.Close(false); !gone || err != nil {
-			t.Errorf("%s: %v", h.Dir, err)
-		}
+		gone, err := h.Close(false)
+		expect(t, gone && err == nil, "%s: %v", h.Dir, err)
 	}
 }
 
@@ -145,13 +122,10 @@ func TestTakenName(t *testing.T) {
 	root := t.TempDir()
 	first := newTestHome(t, root, "abc")
 	second := newTestHome(t, root, "abc")
-	if first.Dir == second.Dir {
-		t.Fatal("two servers have one workspace")
-	}
+	insist(t, first.Dir != second.Dir, "two servers have one workspace")
 	for _, h := range []*Home{first, second} {
-		if _, err := h.Close(false); err != nil {
-			t.Error(err)
-		}
+		_, err := h.Close(false)
+		expect(t, err == nil, "%v", err)
 	}
 }
 
@@ -161,14 +135,11 @@ func TestSweepMeetsStart(t *testing.T) {
 	root := t.TempDir()
 	dir := filepath.Join(root, "abc")
 	lock := flock.New(dir + unusedEnding)
-	if ok, err := lock.TryLock(); !ok || err != nil {
-		t.Fatal(err)
-	}
+	ok, err := lock.TryLock()
+	insist(t, ok && err == nil, "%v", err)
 	defer lock.Close()
 	h := newTestHome(t, root, "abc")
-	if h.Dir == dir {
-		t.Error("it took a directory that another server is about to remove")
-	}
+	expect(t, h.Dir != dir, "it took a directory that another server is about to remove")
 	if _, err := h.Close(false); err != nil {
 		t.Error(err)
 	}

@@ -19,14 +19,10 @@ func TestRootPreparesTheWorkspaceOfAnother(t *testing.T) {
 	const nobody = 65534
 	outside := filepath.Join(t.TempDir(), "outside")
 	dir := files(t, map[string]string{"x": "1", "d/y": "2"})
-	if err := errors.Join(os.WriteFile(outside, nil, 0o600), os.Symlink("d", filepath.Join(dir, "link"))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(outside, nil, 0o600), os.Symlink("d", filepath.Join(dir, "link"))))
 	ws := t.TempDir()
 	own := filepath.Join(ws, ownName)
-	if err := errors.Join(os.Chown(ws, nobody, nobody), os.Mkdir(own, 0o700), os.Link(outside, filepath.Join(ws, stampName))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chown(ws, nobody, nobody), os.Mkdir(own, 0o700), os.Link(outside, filepath.Join(ws, stampName))))
 	mustPrepare(t, mustPlan(t, Options{Dir: ws}, dir))
 	for _, name := range []string{WorkingName, InputName} {
 		err := filepath.WalkDir(filepath.Join(ws, name), func(path string, entry fs.DirEntry, err error) error {
@@ -37,23 +33,17 @@ func TestRootPreparesTheWorkspaceOfAnother(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if uid, gid := idsOf(info); uid != nobody || gid != nobody {
-				t.Errorf("%s belongs to %d:%d", path, uid, gid)
-			}
+			uid, gid := idsOf(info)
+			expect(t, uid == nobody && gid == nobody, "%s belongs to %d:%d", path, uid, gid)
 			return nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		expect(t, err == nil, "%v", err)
 	}
 	for _, path := range []string{own, dir, filepath.Join(dir, "x"), outside} {
 		info, err := os.Lstat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if uid, _ := idsOf(info); uid != 0 {
-			t.Errorf("%s belongs to %d", path, uid)
-		}
+		must(t, err)
+		uid, _ := idsOf(info)
+		expect(t, uid == 0, "%s belongs to %d", path, uid)
 	}
 	if text, err := os.ReadFile(outside); err != nil || len(text) > 0 {
 		t.Errorf("what only had another name there holds %q, %v", text, err)

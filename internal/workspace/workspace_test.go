@@ -16,18 +16,14 @@ func mustPlan(t *testing.T, options Options, sources ...string) *Plan {
 		options.Dir = filepath.Join(t.TempDir(), "w")
 	}
 	p, err := NewPlan(sources, options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p
 }
 
 func mustPrepare(t *testing.T, p *Plan) Summary {
 	t.Helper()
 	made, err := p.Prepare(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return made
 }
 
@@ -45,18 +41,12 @@ func TestLayout(t *testing.T) {
 			got[i] = "deep/b.zip="
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("input/ holds %q, want %q", got, want)
-	}
-	if made.Files != 8 || made.Reused || len(made.Notes) != 1 || !strings.Contains(made.Notes[0], "there is a b already") {
-		t.Errorf("%+v", made)
-	}
-	if info, err := os.Stat(filepath.Join(p.Dir(), WorkingName)); err != nil || !info.IsDir() {
-		t.Errorf("working/: %v", err)
-	}
-	if progress := p.Progress(); progress.Done != progress.Total || progress.Total == 0 {
-		t.Errorf("progress %+v", progress)
-	}
+	expect(t, slices.Equal(got, want), "input/ holds %q, want %q", got, want)
+	expect(t, made.Files == 8 && !made.Reused && len(made.Notes) == 1 && strings.Contains(made.Notes[0], "there is a b already"), "%+v", made)
+	info, err := os.Stat(filepath.Join(p.Dir(), WorkingName))
+	expect(t, err == nil && info.IsDir(), "working/: %v", err)
+	progress := p.Progress()
+	expect(t, progress.Done == progress.Total && progress.Total != 0, "progress %+v", progress)
 }
 
 // TestClashes refuses what would lie on each other, and names both.
@@ -103,32 +93,23 @@ func TestRefused(t *testing.T) {
 		{"in the workspace", filepath.Join(dir, "w", "input-to-be"), filepath.Join(dir, "w"), "is in the workspace"},
 		{"a device", os.DevNull, filepath.Join(t.TempDir(), "w"), "a device"},
 	} {
-		if _, err := NewPlan([]string{test.source}, Options{Dir: test.workspace}); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v, want %q", test.name, err, test.want)
-		}
+		_, err := NewPlan([]string{test.source}, Options{Dir: test.workspace})
+		expect(t, err != nil && strings.Contains(err.Error(), test.want), "%s: %v, want %q", test.name, err, test.want)
 	}
 	_, err := NewPlan([]string{"no-1", "no-2"}, Options{Dir: filepath.Join(t.TempDir(), "w")})
-	if err == nil || !contains(err.Error(), "no-1", "no-2") {
-		t.Errorf("two at once: %v", err)
-	}
+	expect(t, err != nil && contains(err.Error(), "no-1", "no-2"), "two at once: %v", err)
 }
 
 // TestLinkMode links entries and unpacks archives.
 func TestLinkMode(t *testing.T) {
 	dir := files(t, map[string]string{"x.csv": "1", "d/y": "2", "z.zip": string(zipped(t, file("x", "3"))), "bad.zip": "no zip"})
 	origin, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p := mustPlan(t, Options{Link: true}, dir)
 	made := mustPrepare(t, p)
 	want := []string{"bad.zip->" + filepath.Join(origin, "bad.zip"), "d->" + filepath.Join(origin, "d"), "x.csv->" + filepath.Join(origin, "x.csv"), "z/", "z/x=3"}
-	if got := tree(t, p.Input()); !slices.Equal(got, want) {
-		t.Errorf("input/ holds %q, want %q", got, want)
-	}
-	if len(made.Notes) != 1 {
-		t.Errorf("notes %q", made.Notes)
-	}
+	holds(t, p, want...)
+	expect(t, len(made.Notes) == 1, "notes %q", made.Notes)
 }
 
 // TestReuse uses data again that was prepared from the same sources.
@@ -136,23 +117,18 @@ func TestReuse(t *testing.T) {
 	dir := files(t, map[string]string{"x.csv": "1"})
 	other := files(t, map[string]string{"y.csv": "1"})
 	options := Options{Dir: filepath.Join(t.TempDir(), "w")}
-	if made := mustPrepare(t, mustPlan(t, options, dir)); made.Reused {
-		t.Error("a new workspace was reused")
-	}
+	made := mustPrepare(t, mustPlan(t, options, dir))
+	expect(t, !made.Reused, "a new workspace was reused")
 	mark := filepath.Join(options.Dir, InputName, "mark")
-	if err := os.WriteFile(mark, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(mark, nil, 0o600))
 	again := mustPlan(t, options, dir)
 	if made := mustPrepare(t, again); !made.Reused {
 		t.Error("the same data was copied again")
 	}
-	if _, err := os.Stat(mark); err != nil {
-		t.Error(err)
-	}
-	if p := again.Progress(); p.Done != p.Total {
-		t.Errorf("progress %+v", p)
-	}
+	_, err := os.Stat(mark)
+	expect(t, err == nil, "%v", err)
+	p := again.Progress()
+	expect(t, p.Done == p.Total, "progress %+v", p)
 
 	if _, err := NewPlan([]string{other}, options); err == nil || !contains(err.Error(), "was made from other data", dir, "remove it") {
 		t.Errorf("other sources: %v", err)
@@ -162,9 +138,7 @@ func TestReuse(t *testing.T) {
 	if _, err := NewPlan([]string{dir}, linked); err == nil || !contains(err.Error(), "--data-mode copy") {
 		t.Errorf("another mode: %v", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "x.csv"), []byte("22"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "x.csv"), []byte("22"), 0o600))
 	if _, err := mustPlan(t, options, dir).Prepare(t.Context()); err == nil || !contains(err.Error(), "has changed since", "remove that directory") {
 		t.Errorf("changed data: %v", err)
 	}
@@ -177,16 +151,13 @@ func TestReuse(t *testing.T) {
 func TestForeignInput(t *testing.T) {
 	dir := files(t, map[string]string{"x.csv": "1"})
 	foreign := files(t, map[string]string{"input/mine": "1"})
-	if _, err := NewPlan([]string{dir}, Options{Dir: foreign}); err == nil || !strings.Contains(err.Error(), "is not of --data") {
-		t.Errorf("%v", err)
-	}
+	_, err := NewPlan([]string{dir}, Options{Dir: foreign})
+	expect(t, err != nil && strings.Contains(err.Error(), "is not of --data"), "%v", err)
 	// What a killed server has left is no hindrance.
 	half := files(t, map[string]string{".understudy/partial/input/old": "1", ".understudy/partial/1/x": "", ".understudy/prepared.json": "{"})
 	p := mustPlan(t, Options{Dir: half}, dir)
 	mustPrepare(t, p)
-	if got := tree(t, p.Input()); !slices.Equal(got, []string{"x.csv=1"}) {
-		t.Errorf("input/ holds %q", got)
-	}
+	holds(t, p, "x.csv=1")
 }
 
 // TestFullDisk refuses before it copies.
@@ -195,12 +166,9 @@ func TestFullDisk(t *testing.T) {
 	limits := UsualLimits
 	limits.Reserve = 1 << 62
 	p := mustPlan(t, Options{Limits: limits}, dir)
-	if _, err := p.Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), "make room") {
-		t.Errorf("%v", err)
-	}
-	if left := tree(t, p.Dir()); !slices.Equal(left, emptyWorkspace) {
-		t.Errorf("left behind: %v", left)
-	}
+	_, err := p.Prepare(t.Context())
+	expect(t, err != nil && strings.Contains(err.Error(), "make room"), "%v", err)
+	leavesNothing(t, p)
 }
 
 // TestEarlierVersion removes what one that was killed had not prepared to its end.
@@ -209,8 +177,7 @@ func TestEarlierVersion(t *testing.T) {
 	p := mustPlan(t, Options{Dir: dir}, files(t, map[string]string{"y": "2"}))
 	mustPrepare(t, p)
 	for _, name := range []string{earlierMark, earlierPartial} {
-		if _, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-			t.Errorf("%s is still there", name)
-		}
+		_, err := os.Lstat(filepath.Join(dir, name))
+		expect(t, err != nil, "%s is still there", name)
 	}
 }

@@ -1,6 +1,7 @@
 """What the tests share: executions in this process and in fresh ones."""
 
 import contextlib
+import functools
 import io
 import json
 import os
@@ -61,6 +62,28 @@ class FigureTestCase(unittest.TestCase):
                     self.stderr = stderr.getvalue()
                     self.assertEqual(plt.get_fignums(), [], "stale figures")
         return captures
+
+    def play(self, scenes):
+        """Run scenes: each a "== name", cells of code, and after each "-> the titles shown".
+
+        The cells of a scene share their names; each is an execution. shown() gives the
+        titles so far, own(name) a path for the user's files; after the name of a file that
+        the figure was saved as stands its title, as in "a.png=title".
+        """
+        for scene in scenes.strip().split("\n== "):
+            name, _, rest = scene.removeprefix("== ").partition("\n")
+            names = {"plt": plt, "plot": plot, "capture": matplotlib_capture, "np": np, "os": os}
+            names["shown"] = lambda: titles(self.captures)
+            names["own"] = functools.partial(os.path.join, os.path.dirname(self.directory))
+            with self.subTest(name):
+                while rest.strip():
+                    code, _, rest = rest.partition("\n->")
+                    expected, _, rest = rest.partition("\n")
+                    compiled = compile(code, f"<{name}>", "exec")
+                    found = self.execute(functools.partial(exec, compiled, names))
+                    self.assertEqual(len(found), len({c.path for c in found}))
+                    said = ["=".join((*c.names, c.title)) for c in found]
+                    self.assertEqual(said, [each for each in expected.strip().split(" | ") if each])
 
     def files(self):
         return sorted(os.listdir(self.directory)) if os.path.isdir(self.directory) else []

@@ -11,46 +11,93 @@ from fontTools.fontBuilder import FontBuilder
 from fontTools.pens.ttGlyphPen import TTGlyphPen
 from matplotlib import font_manager
 from matplotlib import pyplot as plt
-from matplotlib.animation import FuncAnimation, HTMLWriter
-from matplotlib.figure import Figure
 
-import matplotlib_capture
 from matplotlib_capture import fonts
 
-from .executions import FigureTestCase, pixels, plot, tight_size, titles
+from .executions import FigureTestCase, pixels, plot, tight_size
+
+SCENES = """
+== a figure of an earlier execution
+kept = plot("kept")
+-> kept
+capture.echo(kept)
+-> kept
+
+== one made without pyplot comes once
+from matplotlib.figure import Figure
+figure = Figure()
+figure.subplots().set_title("alone")
+capture.echo(figure)
+capture.echo(figure)
+-> alone
+
+== an open one comes when it is finished
+capture.echo(plt.figure())
+plt.plot([1, 2])
+capture.echo(plt.gcf())
+plt.title("finished")
+assert shown() == []
+-> finished
+
+== an open one that is closed comes
+capture.echo(plot("closed"))
+plt.close()
+-> closed
+
+== empty axes and mere text are something
+plt.subplots()[0].set_label("empty")
+plt.figure(num="mere text").text(0.5, 0.5, "text")
+-> empty | mere text
+
+== saved and closed
+plot("saved")
+plt.savefig("a.png")
+plt.savefig("b", dpi=20)
+plt.close()
+assert os.path.exists("b.png")
+-> a.png=b.png=saved
+
+== saved and shown, or left open
+plot("shown").savefig("a.pdf")
+plt.show()
+plot("open").savefig("b.png")
+-> a.pdf=shown | b.png=open
+
+== drawn on after saving
+plot("one line").savefig("one.png")
+plt.plot([3, 1])
+plt.savefig("two.png")
+plt.close()
+-> one.png=one line | two.png=one line
+
+== frames of an animation are no files
+from matplotlib.animation import FuncAnimation, HTMLWriter
+figure, axes = plt.subplots()
+animation = FuncAnimation(figure, lambda k: axes.plot([k, 1]), frames=2)
+animation.save("own.html", writer=HTMLWriter())
+figure.canvas.print_figure("printed.png")
+-> printed.png=
+
+== a buffer is no file
+import io
+plot("in memory").savefig(io.BytesIO())
+plt.close()
+->
+
+== saved in an earlier execution
+kept = plot("kept")
+kept.savefig("a.png")
+-> a.png=kept
+capture.echo(kept)
+-> kept
+"""
 
 
 class EchoTest(FigureTestCase):
-    def test_a_figure_of_an_earlier_execution(self):
-        kept = []
-        self.execute(lambda: kept.append(plot("kept")))
-        self.assertEqual(titles(self.execute(lambda: matplotlib_capture.echo(kept[0]))), ["kept"])
-
-    def test_one_made_without_pyplot_comes_once(self):
-        def code():
-            figure = Figure()
-            figure.subplots().set_title("alone")
-            matplotlib_capture.echo(figure)
-            matplotlib_capture.echo(figure)
-
-        self.assertEqual(titles(self.execute(code)), ["alone"])
-
-    def test_an_open_one_comes_when_it_is_finished(self):
-        def code():
-            matplotlib_capture.echo(plt.figure())
-            plt.plot([1, 2])
-            matplotlib_capture.echo(plt.gcf())
-            plt.title("finished")
-            self.assertEqual(self.captures, [])
-
-        self.assertEqual(titles(self.execute(code)), ["finished"])
-
-    def test_an_open_one_that_is_closed_comes(self):
-        def code():
-            matplotlib_capture.echo(plot("closed"))
-            plt.close()
-
-        self.assertEqual(titles(self.execute(code)), ["closed"])
+    def test_scenes(self):
+        self.addCleanup(os.chdir, os.getcwd())
+        os.chdir(os.path.dirname(self.directory))
+        self.play(SCENES)
 
 
 class BlankTest(FigureTestCase):
@@ -82,13 +129,6 @@ class BlankTest(FigureTestCase):
         said = "<Figure size 640x480 with 0 Axes> saved as late.png\n"
         self.assertEqual(self.text(code), said)
 
-    def test_empty_axes_and_mere_text_are_something(self):
-        def code():
-            plt.subplots()
-            plt.figure().text(0.5, 0.5, "text")
-
-        self.assertEqual(len(self.execute(code)), 2)
-
 
 class SavedTest(FigureTestCase):
     def setUp(self):
@@ -98,24 +138,6 @@ class SavedTest(FigureTestCase):
 
     def named(self, code):
         return [(capture.title, list(capture.names)) for capture in self.execute(code)]
-
-    def test_saved_and_closed(self):
-        def code():
-            plot("saved")
-            plt.savefig("a.png")
-            plt.savefig("b", dpi=20)
-            plt.close()
-
-        self.assertEqual(self.named(code), [("saved", ["a.png", "b.png"])])
-        self.assertTrue(os.path.exists("b.png"))
-
-    def test_saved_and_shown_or_left_open(self):
-        def code():
-            plot("shown").savefig("a.pdf")
-            plt.show()
-            plot("open").savefig("b.png")
-
-        self.assertEqual(self.named(code), [("shown", ["a.pdf"]), ("open", ["b.png"])])
 
     def test_saved_and_cleared(self):
         """Each file comes with what it shows, and none with what came after."""
@@ -136,42 +158,6 @@ class SavedTest(FigureTestCase):
         self.assertEqual(named, [("round 0", ["0.png"]), ("round 1", ["1.png"]), ("", [])])
         self.assertIn("saved, not shown here: vectors.pdf (1 in all)\n", output.getvalue())
         self.assertEqual(pixels(self.captures[0].path).shape, (480, 640, 3))
-
-    def test_drawn_on_after_saving(self):
-        def code():
-            plot("one line").savefig("one.png")
-            plt.plot([3, 1])
-            plt.savefig("two.png")
-            plt.close()
-
-        named = self.named(code)
-        self.assertEqual(named, [("one line", ["one.png"]), ("one line", ["two.png"])])
-
-    def test_frames_of_an_animation_are_no_files(self):
-        def code():
-            figure, axes = plt.subplots()
-            animation = FuncAnimation(figure, lambda k: axes.plot([k, 1]), frames=2)
-            animation.save("own.html", writer=HTMLWriter())
-            figure.canvas.print_figure("printed.png")
-
-        self.assertEqual(self.named(code), [("", ["printed.png"])])
-
-    def test_a_buffer_is_no_file(self):
-        def code():
-            plot("in memory").savefig(io.BytesIO())
-            plt.close()
-
-        self.assertEqual(self.named(code), [])
-
-    def test_in_an_earlier_execution(self):
-        kept = []
-
-        def first():
-            kept.append(plot("kept"))
-            kept[0].savefig("a.png")
-
-        self.execute(first)
-        self.assertEqual(self.named(lambda: matplotlib_capture.echo(kept[0])), [("kept", [])])
 
     def test_many(self):
         def code():

@@ -62,10 +62,12 @@ class SameAsSavefigTest(FigureTestCase):
 
 class PreviewTest(FigureTestCase):
     def test_large_figure_is_whole_on_disk_and_small_in_the_preview(self):
-        (capture,) = self.execute(lambda: bare(figsize=(10, 5), dpi=300))
+        kept = []
+        (capture,) = self.execute(lambda: kept.append(bare(figsize=(10, 5), dpi=300)))
         self.assertEqual((capture.width, capture.height), (3000, 1500))
         self.assertEqual(pixels(capture.path).shape, (1500, 3000, 3))
         self.assertEqual(pixels(capture.preview).shape, (784, 1568, 3))
+        self.assertFalse(hasattr(kept[0].canvas, "renderer"), "its memory is kept")
 
     def test_sizes_just_around_the_limit(self):
         for width, expected in ((699, 699), (700, 700), (701, 700), (1399, 700)):
@@ -109,14 +111,6 @@ class PreviewTest(FigureTestCase):
         (capture,) = self.execute(kept[0].show)
         self.assertEqual((capture.width, capture.height), (3000, 1500))
 
-    def test_fifty_megapixels(self):
-        kept = []
-        (capture,) = self.execute(lambda: kept.append(bare(figsize=(100, 50), dpi=100)))
-        self.assertEqual((capture.width, capture.height), (10000, 5000))
-        self.assertEqual(_header_size(capture.path), (10000, 5000))
-        self.assertEqual(images.size_of(capture.preview), (1568, 784))
-        self.assertFalse(hasattr(kept[0].canvas, "renderer"), "200 MB kept")
-
     def test_a_very_long_strip(self):
         (capture,) = self.execute(lambda: bare(figsize=(600, 2), dpi=100))
         self.assertEqual((capture.width, capture.height), (60000, 200))
@@ -157,15 +151,6 @@ class CanvasTest(FigureTestCase):
 
         self.execute(code)
 
-    def test_drawing_after_a_capture(self):
-        def code():
-            figure = plot("drawn later")
-            plt.show()
-            figure.canvas.draw()
-            self.assertEqual(np.asarray(figure.canvas.buffer_rgba()).shape, (480, 640, 4))
-
-        self.execute(code)
-
     def test_savefig_in_every_format(self):
         starts = {
             "png": b"\x89PNG",
@@ -198,8 +183,3 @@ def bare(**figure_arguments):
 def _dark_box(image):
     rows, columns = np.nonzero(image.min(axis=2) < 128)
     return np.array([rows.min(), rows.max(), columns.min(), columns.max()])
-
-
-def _header_size(path):
-    with open(path, "rb") as file:
-        return images.size_of(file.read(24))

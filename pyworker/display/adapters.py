@@ -3,7 +3,7 @@
 Each is met when it is imported; the zygote may have done so already.
 """
 
-from pyworker import late
+from pyworker import lazy_import
 from pyworker.imports import when_imported
 
 from . import images
@@ -50,7 +50,7 @@ def _draw_charts(altair):
     def render(spec, **options):
         png = None
         if images.can_draw_with("vl_convert"):
-            png, _ = images.draw_outside(_DRAW_CHART, late.load("json").dumps(spec))
+            png, _ = images.draw_outside(_DRAW_CHART, lazy_import.load("json").dumps(spec))
         return pages(spec, **options) if png is None else {"image/png": png}
 
     altair.renderers.register("understudy", render)

@@ -8,7 +8,7 @@ import _collections_abc
 import math
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 BITS_LIMIT = 13_000  # of an int, about 3,900 digits; Python refuses more than 4,300
 _SORTED_LIMIT = 100_000  # elements of a set
@@ -67,7 +67,7 @@ def _bytes(encoder, value):
     view = view.cast("B") if view.c_contiguous else view.tobytes()
     room = max(encoder.room, 100) * 3 // 4
     encoder.room -= min(len(view), room) * 4 // 3 + 40
-    text = late.load("binascii").b2a_base64(view[:room], newline=False).decode("ascii")
+    text = lazy_import.load("binascii").b2a_base64(view[:room], newline=False).decode("ascii")
     form = {"type": "bytes", "length": len(view), "base64": text}
     if len(view) > room:
         form["truncated"] = True

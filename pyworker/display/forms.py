@@ -8,7 +8,7 @@ import os
 import sys
 
 import matplotlib_capture as capture
-from pyworker import late
+from pyworker import lazy_import
 
 from . import figures, hypertext, images, kinds, names, pages
 
@@ -216,15 +216,15 @@ def _of_path(path, kind, max_side):
     """Copies a file, and nothing that is not one: opening a pipe may wait for ever."""
     path = os.fsdecode(path)
     status = os.stat(path)
-    if not late.load("stat").S_ISREG(status.st_mode):
+    if not lazy_import.load("stat").S_ISREG(status.st_mode):
         raise TypeError(f"{path!r} is no regular file, so it can't be kept")
     with open(path, "rb") as file:
         start = file.read(_HEAD)
     base, ending = os.path.basename(path), pages.sniff(start)
-    copy, size = late.load("shutil").copyfile, status.st_size
+    copy, size = lazy_import.load("shutil").copyfile, status.st_size
     form = Form(kind, lambda to: copy(path, to), names.ending(base) or ending, size=size)
     form.name = base
-    _look(form, start, size, late.load("pathlib").Path(path).read_bytes, max_side)
+    _look(form, start, size, lazy_import.load("pathlib").Path(path).read_bytes, max_side)
     if kind == "image" and not names.mime_type(base, form.mime_type).startswith("image/"):
         raise TypeError(f"{path!r} is no image")
     return form
@@ -244,7 +244,7 @@ def _of_json(value, _):
 def json_of(value):
     """Returns a value as JSON, "" where it has keys that JSON lacks, or cycles."""
     try:
-        return late.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
+        return lazy_import.load("json").dumps(value, indent=1, ensure_ascii=False, default=str)
     except (TypeError, ValueError, RecursionError):
         return ""
 
@@ -267,7 +267,7 @@ def _of_matplotlib(value, max_side):
 def _of_matplotlib_svg(value, max_side):
     if (figure := _matplotlib_figure(value)) is None:
         return None
-    buffer = late.load("io").BytesIO()
+    buffer = lazy_import.load("io").BytesIO()
     figure.savefig(buffer, format="svg")
     return of_svg(buffer.getvalue(), max_side)
 
@@ -297,7 +297,7 @@ def _of_array(value, max_side):
 def _of_saved_array(value, _):
     if not _is_array(value):
         return None
-    buffer = late.load("io").BytesIO()
+    buffer = lazy_import.load("io").BytesIO()
     sys.modules["numpy"].save(buffer, value, allow_pickle=False)
     preview = f"array of shape {value.shape}, {value.dtype}"
     return Form("file", buffer.getvalue(), endings=(".npy",), preview=preview)

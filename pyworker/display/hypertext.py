@@ -2,7 +2,7 @@
 
 import re
 
-from pyworker import late
+from pyworker import lazy_import
 
 _LARGEST = 2_000_000  # characters of a page that are read
 _UNSEEN = frozenset(("script", "style", "template", "svg", "noscript"))
@@ -34,7 +34,7 @@ def text(page):
     return re.sub(r"\n{3,}", "\n\n", "\n".join(line.rstrip() for line in lines)).strip("\n")
 
 
-class _Reader(late.load("html.parser").HTMLParser):
+class _Reader(lazy_import.load("html.parser").HTMLParser):
     """Collects the pieces of a text while a page is parsed."""
 
     def __init__(self):

@@ -7,7 +7,7 @@ and leave threads and children behind that keep a session from being copied.
 import os
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 BYTES = (bytes, bytearray, memoryview)
 LARGEST = 50_000_000  # bytes of a file that is looked at
@@ -35,7 +35,7 @@ def encode(image, kind="PNG"):
     elif image.mode not in _MODES:
         alpha = "A" in image.getbands()
         image = image.convert("L" if image.mode == "F" else "RGBA" if alpha else "RGB")
-    buffer = late.load("io").BytesIO()
+    buffer = lazy_import.load("io").BytesIO()
     image.save(buffer, format=kind)
     return buffer.getvalue()
 
@@ -70,11 +70,11 @@ def preview(data, max_side):
         from PIL import Image
     except ImportError:
         return data if (is_png(data) or jpeg) and len(data) <= _UNSCALED else None
-    warnings = late.load("warnings")
+    warnings = lazy_import.load("warnings")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(late.load("io").BytesIO(data))
+            image = Image.open(lazy_import.load("io").BytesIO(data))
         if jpeg and max(image.size) <= max_side:
             image.load()  # raises what a broken one raises
             return data
@@ -104,7 +104,7 @@ def to_bytes(data):
     if not isinstance(data, str):
         return bytes(data) if isinstance(data, BYTES) else b""
     try:
-        return late.load("base64").b64decode(data)
+        return lazy_import.load("base64").b64decode(data)
     except ValueError:
         return b""
 
@@ -121,12 +121,12 @@ def size_of(png):
 
 def can_draw_with(module):
     """Says whether a library is installed; it is not imported."""
-    return module in sys.modules or late.load("importlib.util").find_spec(module) is not None
+    return module in sys.modules or lazy_import.load("importlib.util").find_spec(module) is not None
 
 
 def draw_outside(program, text):
     """Returns (PNG, "") from a program that is given a text, or (None, why there is none)."""
-    subprocess, path = late.load("subprocess"), late.load("json").dumps(sys.path)
+    subprocess, path = lazy_import.load("subprocess"), lazy_import.load("json").dumps(sys.path)
     png, why = b"", "can't draw one"
     try:
         with subprocess.Popen(

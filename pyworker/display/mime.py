@@ -8,7 +8,7 @@ as an artifact where its text is not all of it.
 import re
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import figures, forms, hypertext, kinds
 from .publisher import PLOTLY, VALUE
@@ -104,7 +104,7 @@ def _most(value):
 
 def make(shell):
     """Returns the formatter of a shell."""
-    module = late.load("IPython.core.formatters")
+    module = lazy_import.load("IPython.core.formatters")
     formatter = module.DisplayFormatter
     made = type(formatter)("Formatter", (_Ours, formatter), {})(parent=shell)
     module.get_ipython = lambda: made  # it is asked for nothing but showtraceback there

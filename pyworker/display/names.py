@@ -3,7 +3,7 @@
 import os
 import re
 
-from pyworker import late
+from pyworker import lazy_import
 
 _LONGEST = 150  # bytes of UTF-8, so that a part-file's name fits too
 _STRANGE = re.compile(r"[^\w .,()+=@~-]")
@@ -35,7 +35,7 @@ def clean(name):
 
     It is empty when nothing is left.
     """
-    base = late.load("unicodedata").normalize("NFC", re.split(r"[/\\]", name)[-1])
+    base = lazy_import.load("unicodedata").normalize("NFC", re.split(r"[/\\]", name)[-1])
     base = _STRANGE.sub("_", base).strip(" .")
     if _DEVICE.match(base):
         base = "_" + base

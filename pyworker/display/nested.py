@@ -11,7 +11,7 @@ from _collections import deque
 from marshal import dumps
 from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import describe, kinds
 
@@ -80,7 +80,9 @@ def _names(codes, namespace):
         codes += [each for each in code.co_consts if type(each) is CodeType]
         if not _MAGICS.isdisjoint(code.co_names):  # whose bodies are texts
             texts = [each for each in code.co_consts if type(each) is str]
-            names.update(dict.fromkeys(late.load("re").findall(r"[^\W\d_]\w*", " ".join(texts))))
+            names.update(
+                dict.fromkeys(lazy_import.load("re").findall(r"[^\W\d_]\w*", " ".join(texts)))
+            )
         for name in code.co_names:
             found = namespace.get(name)
             kind = found if kinds.derives(type(found), type) else type(found)

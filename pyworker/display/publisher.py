@@ -13,7 +13,7 @@ import os
 import re
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import figures
 
@@ -186,5 +186,5 @@ class _Ours:
 
 def publisher_class():
     """Returns the DisplayPublisher of the sessions."""
-    publisher = late.load("IPython.core.displaypub").DisplayPublisher
+    publisher = lazy_import.load("IPython.core.displaypub").DisplayPublisher
     return type(publisher)("Publisher", (_Ours, publisher), {})

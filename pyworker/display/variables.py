@@ -8,7 +8,7 @@ import time
 from functools import _lru_cache_wrapper
 from types import FunctionType, ModuleType
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import describe as values
 from . import fingerprint, kinds, nested
@@ -186,5 +186,5 @@ def _signature(name, function):
         names = [each for each in code.co_varnames if dict.__contains__(keyed, each)]
         copy.__kwdefaults__ = {each: _Default(dict.__getitem__(keyed, each)) for each in names}
     prefix = "async " if code.co_flags & _COROUTINES else ""
-    text = f"{prefix}{name}{late.load('inspect').signature(copy)}"
+    text = f"{prefix}{name}{lazy_import.load('inspect').signature(copy)}"
     return text if len(text) <= SIGNATURE_LIMIT else text[: SIGNATURE_LIMIT - 1] + "…"

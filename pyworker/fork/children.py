@@ -12,7 +12,7 @@ import functools
 import os
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import kin
 
@@ -56,7 +56,9 @@ def settle(children, returncode):
         module._children.clear()
     if "subprocess" in sys.modules and children:
         popen = sys.modules["subprocess"].Popen
-        stand_ins += [it for it in late.load("gc").get_objects() if issubclass(type(it), popen)]
+        stand_ins += [
+            it for it in lazy_import.load("gc").get_objects() if issubclass(type(it), popen)
+        ]
     for fields in map(vars, stand_ins):
         if fields.get("returncode", 0) is None:
             ended = children.get(fields.get("pid"))
@@ -103,7 +105,7 @@ def hide(copies):
             return _wait4(pid, options)
         # waitid's events are the same bits, but for the one that waitpid always waits for.
         found = _first(copies, os.WEXITED | options, lambda pid: _wait4(pid, options))
-        return found or (0, 0, late.load("resource").struct_rusage((0.0,) * 2 + (0,) * 14))
+        return found or (0, 0, lazy_import.load("resource").struct_rusage((0.0,) * 2 + (0,) * 14))
 
     def wait3(options):
         return wait4(-1, options)

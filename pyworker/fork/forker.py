@@ -11,7 +11,7 @@ import os
 import select
 import sys
 
-from pyworker import channel, late, loop, sources
+from pyworker import channel, lazy_import, loop, sources
 from pyworker.interrupt import Interrupts
 from pyworker.protocol import EXIT_BROKEN_FRAME, ProtocolError, check_fields
 
@@ -39,10 +39,10 @@ def run(control_fd, nonce=""):
     All marks of the server begin with nonce.
     """
     for name in _FOR_WORKERS:
-        late.load(name)
+        lazy_import.load(name)
     if sys.platform == "linux":
-        late.load_own("sandbox.confine")
-    late.load_own("shell.changed")
+        lazy_import.load_own("sandbox.confine")
+    lazy_import.load_own("shell.changed")
     # Before the imports, so that no worker lets go of what they leave in linecache.
     sources.install()
     sleep.get(loop.ready())
@@ -57,7 +57,7 @@ def run(control_fd, nonce=""):
 
 def _adopt_orphans():
     """Makes the orphans among the descendants children of this process."""
-    ctypes = late.load("ctypes")
+    ctypes = lazy_import.load("ctypes")
     library = ctypes.CDLL(None, use_errno=True)
     if library.prctl(_SUBREAPER, 1, 0, 0, 0):
         sys.exit(f"pyworker: prctl: {os.strerror(ctypes.get_errno())}")
@@ -74,7 +74,7 @@ def _leave_terminal():
     except OSError:
         return  # there is none
     try:
-        late.load("fcntl").ioctl(terminal, late.load("termios").TIOCNOTTY)
+        lazy_import.load("fcntl").ioctl(terminal, lazy_import.load("termios").TIOCNOTTY)
     finally:
         os.close(terminal)
 
@@ -255,7 +255,7 @@ def _live_as_worker(fds, ahead):
             os.close(given)
         _renew_random()
         if ahead:
-            late.load_own("sandbox.confine").enter(ahead)
+            lazy_import.load_own("sandbox.confine").enter(ahead)
         loop.run(str(fds[2]), fds[3])
     except BaseException:
         sys.excepthook(*sys.exc_info())

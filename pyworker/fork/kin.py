@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from pyworker import late
+from pyworker import lazy_import
 
 MARK = "UNDERSTUDY_INTERPRETER"  # tells the server whose child a process is
 
@@ -24,7 +24,7 @@ def take_tag(tag):
     if sys.platform != "linux":
         return
     try:
-        late.load("resource").setrlimit(_LIMIT_ON_LOCKS, (tag, tag))
+        lazy_import.load("resource").setrlimit(_LIMIT_ON_LOCKS, (tag, tag))
     except (OSError, ValueError):
         pass  # the server tells them by their environment
 

@@ -18,7 +18,7 @@ import os
 import re
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 PATIENCE = (0.0002, 0.0005, 0.001, 0.002)  # seconds in which an ended thread may go
 
@@ -93,7 +93,7 @@ class Threads:
             for seconds in PATIENCE:
                 if not self._verdict:
                     break
-                late.load("time").sleep(seconds)
+                lazy_import.load("time").sleep(seconds)
                 self._modules = 0
                 self._judge()
         return self._verdict
@@ -138,7 +138,7 @@ class Threads:
 
 def _functions(path, *names):
     """Returns those of the functions that a library has which is loaded already."""
-    ctypes = late.load("ctypes")
+    ctypes = lazy_import.load("ctypes")
     try:
         library = ctypes.CDLL(path, mode=os.RTLD_NOLOAD | os.RTLD_LAZY)
     except OSError:  # it was deleted since
@@ -153,7 +153,7 @@ def _arrow_pools(path):
     if len(found) < len(names):
         return []  # of a version that is not known
     _, threads, tasks, *pools = found
-    pointer = late.load("ctypes").c_void_p
+    pointer = lazy_import.load("ctypes").c_void_p
     for get in pools:
         get.restype = pointer
     places = [pointer(get()) for get in pools]

@@ -10,7 +10,7 @@ import _thread
 import os
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import native
 
@@ -51,7 +51,7 @@ def _is_alone():
 def _other_threads():
     """Returns the Thread objects of the threads beside the present one, oldest first."""
     others = sys._current_frames().keys() - {_thread.get_ident()}
-    active = late.load("threading")._active  # in the order in which they were started
+    active = lazy_import.load("threading")._active  # in the order in which they were started
     return [thread for ident, thread in list(active.items()) if ident in others]
 
 
@@ -61,14 +61,14 @@ def _python_threads():
     count = max(len(sys._current_frames()) - 1, _thread._count() - _ended)
     if not count:
         return ""
-    names = list(map(late.load("threading").Thread.name.fget, _other_threads()))
+    names = list(map(lazy_import.load("threading").Thread.name.fget, _other_threads()))
     names += ["one without a name"] * (count - len(names))
     some = "1 Python thread is" if len(names) == 1 else f"{len(names)} Python threads are"
     return f"{some} running ({native.listed(names)})"
 
 
 def _memory(limit):
-    usage = late.load("resource").getrusage(0).ru_maxrss * 1024
+    usage = lazy_import.load("resource").getrusage(0).ru_maxrss * 1024
     if usage <= limit:  # the most it ever was
         return ""
     with open("/proc/self/statm", "rb", buffering=0) as file:
@@ -113,7 +113,7 @@ def _end_executor(loop):
             _join(threads)
             return
         # A result is there before the thread that has worked for it is idle.
-        late.load("time").sleep(seconds)
+        lazy_import.load("time").sleep(seconds)
 
 
 def _is_idle(executor, threads):

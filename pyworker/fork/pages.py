@@ -14,7 +14,7 @@ import re
 import sys
 import time
 
-from pyworker import late
+from pyworker import lazy_import
 
 # Seconds between two calls up to which the session counts as busy. In others
 # the pages stay shared with the copy until they are written to, if ever.
@@ -41,7 +41,7 @@ def _madvise():
     if sys.platform != "linux":
         return None
     try:
-        ctypes = late.load("ctypes")
+        ctypes = lazy_import.load("ctypes")
         # PyDLL: unlike CDLL it holds the GIL, which nobody waits for.
         function = ctypes.PyDLL(None).madvise
     except (ImportError, OSError, AttributeError):

@@ -20,7 +20,7 @@ import os
 import sys
 import traceback
 
-from pyworker import cells, interrupt, late, protocol
+from pyworker import compiler, interrupt, lazy_import, protocol
 from pyworker.display import variables
 
 from . import children, obstacles
@@ -133,7 +133,7 @@ def load(trial):
             reason = "".join(traceback.format_exception_only(type(error), error))
             failed.append([name, reason.strip()[:500]])
     trial.note()
-    late.load_own("shell.notebook").warm()
+    lazy_import.load_own("shell.notebook").warm()
     loaded = frozenset(name for name in sys.modules if "." not in name)
     return imported, failed
 
@@ -174,7 +174,7 @@ def _run(code):
     interrupts, names = interrupt.Interrupts(), {}
     snapshot = variables.Snapshot(names)
     interrupts.begin()
-    for part, _ in cells.Compiler("all").compile(code, "<rehearsal>"):
+    for part, _ in compiler.Compiler("all").compile(code, "<rehearsal>"):
         interrupts.guarded(lambda part=part: eval(part, names))
     interrupts.rest()
     snapshot.advance(names)

@@ -13,7 +13,7 @@ import _socket
 import os
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 from pyworker.protocol import encode
 
 _POLLIN = 1
@@ -43,7 +43,7 @@ class Sleep:
     """Forks processes that sleep."""
 
     def __init__(self, hello_fields):
-        ctypes = late.load("ctypes")
+        ctypes = lazy_import.load("ctypes")
         self._errno = ctypes.get_errno
         # Unlike CDLL this holds the GIL during calls.
         self._c = c = ctypes.PyDLL(None, use_errno=True)

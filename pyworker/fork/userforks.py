@@ -3,7 +3,7 @@
 import os
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 
 def prefer_fork(version=sys.version_info):
@@ -14,7 +14,7 @@ def prefer_fork(version=sys.version_info):
     """
     if version < (3, 14) or sys.platform != "linux":
         return
-    context = late.load("multiprocessing.context")
+    context = lazy_import.load("multiprocessing.context")
     context._default_context._default_context = context._concrete_contexts["fork"]
 
 

@@ -2,7 +2,7 @@
 
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 from pyworker.protocol import ProtocolError
 from pyworker.session import mark
 
@@ -40,7 +40,7 @@ def wake(session, awaiting, request, fds):
         about += f" (pid{'s' if len(pids) > 1 else ''} {', '.join(map(str, pids))})"
     lost = hung_up - listening
     other = _about(lost, "pipe or connection", "pipes and connections", ("opened", "closed"), fds)
-    return [note for note in (session.place.enter(), note, about, other) if note]
+    return [note for note in (session.workdir.enter(), note, about, other) if note]
 
 
 def _leave_original(session, fds):
@@ -53,15 +53,15 @@ def _leave_original(session, fds):
 
 def _clear_exit_handlers():
     """Forgets the handlers of the original: they would remove its temporary files."""
-    late.load("atexit")._clear()
-    finalize = late.load("weakref").finalize
+    lazy_import.load("atexit")._clear()
+    finalize = lazy_import.load("weakref").finalize
     for finalizer in list(finalize._registry):
         finalizer.atexit = False
     finalize._registered_with_atexit = False  # it has been cleared too
     for name, function in _EVERY_EXIT:
         handler = getattr(sys.modules.get(name), function, None)
         if handler is not None:
-            late.load("atexit").register(handler)
+            lazy_import.load("atexit").register(handler)
 
 
 def _about(count, one, many, fate, is_branch):

@@ -14,7 +14,7 @@ import os
 import sys
 import types
 
-from pyworker import late, tracebacks
+from pyworker import lazy_import, tracebacks
 from pyworker.display import kinds
 
 from . import plugin_modules, understudy_plugin
@@ -197,7 +197,7 @@ class Plugin:
         taken = actual and actual.parameters.get("context")
         more = {"context": context} if taken and taken.kind is taken.KEYWORD_ONLY else {}
         self._compare(actual, more)
-        return late.load("functools").partial(target, **more) if more else target
+        return lazy_import.load("functools").partial(target, **more) if more else target
 
     def _compare(self, actual, context):
         """Raises PluginError unless a call of the described signature fits the actual one.
@@ -228,7 +228,7 @@ class Plugin:
         code = getattr(test, "__code__", None)
         returned = test() if code is not None and code.co_argcount == 0 else test(self)
         if isinstance(returned, types.CoroutineType):
-            returned = late.load("asyncio").run(returned)
+            returned = lazy_import.load("asyncio").run(returned)
         if returned is not None:  # a generator has not run, a value is no verdict
             kind = kinds.name(type(returned))
             raise PluginError(
@@ -266,7 +266,7 @@ def _parse_signature(text):
 
 def _signature_of(target):
     try:
-        return late.load("inspect").signature(target)
+        return lazy_import.load("inspect").signature(target)
     except (TypeError, ValueError):  # of C, which may have none
         return None
 
@@ -276,7 +276,7 @@ def _defaults(signature):
 
     "..." leaves a parameter's to the function.
     """
-    copied = late.load("copy").deepcopy
+    copied = lazy_import.load("copy").deepcopy
     return {
         name: copied(one.default)
         for name, one in signature.parameters.items()

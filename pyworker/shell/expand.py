@@ -7,7 +7,7 @@ the shell would put nothing in its place, and "rm -rf $out/*" would mean every f
 import os
 import re
 
-from pyworker import late
+from pyworker import lazy_import
 
 _BRACED = re.compile(r"\$\{([A-Za-z_]\w*)\}")
 _BARE = re.compile(r"(\\|\$)?\$([A-Za-z_]\w*)")
@@ -76,9 +76,9 @@ def prepared(text, names):
 
 def _formatter():
     try:
-        base = late.load("IPython.utils.text").DollarFormatter
+        base = lazy_import.load("IPython.utils.text").DollarFormatter
     except ImportError:
-        base = late.load("string").Formatter  # which takes {name}, and no expressions
+        base = lazy_import.load("string").Formatter  # which takes {name}, and no expressions
 
     class Formatter(base):
         takes_dollars = base.__name__ == "DollarFormatter"

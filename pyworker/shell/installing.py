@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import missing
 from .packages import python_of
@@ -42,7 +42,7 @@ def install(session, arguments):
             words = ["install", *options, "--", *wanted]
             line = argv(packages.python(), words, session.environment)
             code = session.shell().run_program(line)
-    late.load("importlib").invalidate_caches()
+    lazy_import.load("importlib").invalidate_caches()
     changes, installed = watch.changes(), []
     for found, before in changes:
         record = {"name": found.metadata["Name"], "version": found.version}
@@ -67,7 +67,7 @@ def make(packages, shell):
 def _alone(root):
     """Keeps branches from installing into the environment at the same time."""
     try:
-        fcntl = late.load("fcntl")
+        fcntl = lazy_import.load("fcntl")
     except ImportError:
         yield
         return
@@ -85,7 +85,7 @@ def tool(environment):
     """Returns what installs: "pip", uv's path, a Python's of setup, which has pip, or ""."""
     if _has_pip():
         return "pip"
-    if uv := late.load("shutil").which("uv"):
+    if uv := lazy_import.load("shutil").which("uv"):
         return uv
     python = python_of(environment.own) if environment.own else ""
     return python if os.path.exists(python) else ""
@@ -128,7 +128,10 @@ def _is_uv(chosen):
 
 
 def _has_pip():
-    return late.load("importlib.machinery").PathFinder.find_spec("pip", _own_folders()) is not None
+    return (
+        lazy_import.load("importlib.machinery").PathFinder.find_spec("pip", _own_folders())
+        is not None
+    )
 
 
 def _pip(python):
@@ -139,7 +142,7 @@ def _pip(python):
 
 def is_closed():
     """Says whether pip can't or must not install into the interpreter's environment."""
-    sysconfig = late.load("sysconfig")
+    sysconfig = lazy_import.load("sysconfig")
     if not os.access(sysconfig.get_path("purelib"), os.W_OK):
         return True
     mark = os.path.join(sysconfig.get_path("stdlib"), "EXTERNALLY-MANAGED")
@@ -148,7 +151,7 @@ def is_closed():
 
 def _own_folders():
     """Returns the folders in which the interpreter's own packages are."""
-    site = late.load("site")
+    site = lazy_import.load("site")
     own = [site.getusersitepackages()] if site.ENABLE_USER_SITE else []
     return [*own, *site.getsitepackages()]
 
@@ -163,7 +166,7 @@ class Watch:
 
     def changes(self):
         """Returns (distribution, the version before or "") of what is new, or another version."""
-        at, none = late.load("importlib.metadata").Distribution.at, ("", "")
+        at, none = lazy_import.load("importlib.metadata").Distribution.at, ("", "")
         return [
             (at(path), self._before.get(name, none)[0])
             for name, (version, path) in sorted(_found(self._folders).items())

@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import expand
 
@@ -37,7 +37,7 @@ class _Ours:
 
     def _profile_dir_default(self):
         os.makedirs(self.ipython_dir, exist_ok=True)
-        kind = late.load("IPython.core.profiledir").ProfileDir
+        kind = lazy_import.load("IPython.core.profiledir").ProfileDir
         return kind.create_profile_dir_by_name(self.ipython_dir, "default")
 
     def init_user_ns(self):
@@ -53,11 +53,11 @@ class _Ours:
 
     def init_display_formatter(self):
         """Has values formatted as a model reads them."""
-        self.display_formatter = late.load_own("display.mime").make(self)
+        self.display_formatter = lazy_import.load_own("display.mime").make(self)
 
     def init_history(self):
         """Makes a history that is kept in memory alone."""
-        manager = late.load("IPython.core.history").HistoryManager
+        manager = lazy_import.load("IPython.core.history").HistoryManager
         kind = type(manager)("History", (_Remembered, manager), {})
         self.history_manager = kind(shell=self, parent=self)
         self.configurables.append(self.history_manager)
@@ -87,7 +87,7 @@ class _Ours:
         try:
             return expanded(cmd, names)
         except ValueError as error:
-            raise late.load("IPython.core.error").UsageError(str(error)) from None
+            raise lazy_import.load("IPython.core.error").UsageError(str(error)) from None
 
     def system(self, cmd):
         """Runs a line of the shell's."""
@@ -99,13 +99,13 @@ class _Ours:
         """Runs a line of the shell's; returns the lines that it printed."""
         line = self.var_expand(cmd, depth + 1, expanded=expand.prepared)
         text = self.session.shell().run_line(line, captured=True)
-        kinds = late.load("IPython.utils.text")
+        kinds = lazy_import.load("IPython.utils.text")
         return kinds.SList(text.splitlines()) if split else kinds.LSString(text)
 
     def run_cell(self, raw_cell, store_history=False, silent=False, *args, **more):
         """Runs a cell as the session does; what it raises is raised here."""
         self.session.run_inside(raw_cell, not silent)
-        interactive = late.load("IPython.core.interactiveshell")
+        interactive = lazy_import.load("IPython.core.interactiveshell")
         info = interactive.ExecutionInfo(raw_cell, store_history, silent, True, None)
         return interactive.ExecutionResult(info)
 
@@ -153,8 +153,10 @@ class _Ours:
         """Opens the debugger where the last exception was raised."""
         last = getattr(sys, "last_value", None)
         if last is None:
-            raise late.load("IPython.core.error").UsageError("there was no exception to debug")
-        late.load("pdb").post_mortem(last.__traceback__)
+            raise lazy_import.load("IPython.core.error").UsageError(
+                "there was no exception to debug"
+            )
+        lazy_import.load("pdb").post_mortem(last.__traceback__)
 
     def set_next_input(self, s, replace=False):
         """Prints what a notebook would put into its next cell."""
@@ -179,7 +181,7 @@ class _Ours:
             right = ("%%" if other == "cell" else "%") + name
             return f"{percent}{name} is not there, but {right} is; nothing of the cell was run"
         known = [*self.magics_manager.lsmagic()[kind], *self.magics_manager.lsmagic()["line"]]
-        near = late.load("difflib").get_close_matches(name, known, 1)
+        near = lazy_import.load("difflib").get_close_matches(name, known, 1)
         said = f"; is {percent}{near[0]} meant?" if near else "; %lsmagic lists them."
         return f"there is no magic {percent}{name}{said} Nothing of the cell was run"
 
@@ -219,15 +221,15 @@ class _Compiler:
 
 def make(module):
     """Makes the process's shell, with a module for its __main__."""
-    module_of_shells = late.load("IPython.core.interactiveshell")
+    module_of_shells = lazy_import.load("IPython.core.interactiveshell")
     interactive = module_of_shells.InteractiveShell
-    modern = late.load("IPython").version_info >= (9,)
-    caching = late.load("IPython.core.compilerop").CachingCompiler
-    publisher = late.load_own("display.publisher").publisher_class()
-    config = late.load("traitlets.config").Config()
+    modern = lazy_import.load("IPython").version_info >= (9,)
+    caching = lazy_import.load("IPython.core.compilerop").CachingCompiler
+    publisher = lazy_import.load_own("display.publisher").publisher_class()
+    config = lazy_import.load("traitlets.config").Config()
     config.HistoryManager.enabled = False
     config.HistoryManager.hist_file = ":memory:"
-    observe = late.load("traitlets").observe("ipython_dir")
+    observe = lazy_import.load("traitlets").observe("ipython_dir")
     # IPython makes the directory as soon as it is named; here only what keeps something does.
     names = {"_ipython_dir_changed": observe(lambda *_: None)}
     kind = type(interactive)("NotebookShell", (_Ours, interactive), names)
@@ -245,11 +247,11 @@ def make(module):
     atexit.unregister(shell.atexit_operations)
     for callbacks in shell.events.callbacks.values():  # IPython's own, for what it runs itself
         callbacks.clear()
-    shell.input_transformer_manager = late.load_own("shell.transform").manager()
+    shell.input_transformer_manager = lazy_import.load_own("shell.transform").manager()
     shell.set_hook("show_in_pager", _print, 0)
     for name, command in shell.alias_manager.aliases:  # no colours
         shell.alias_manager.define_alias(name, command.replace(" --color", ""))
-    late.load_own("shell.overrides").register(shell)
+    lazy_import.load_own("shell.overrides").register(shell)
     return shell
 
 

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from pyworker import late
+from pyworker import lazy_import
 
 # The distributions of well-known modules that have another name.
 _RENAMED = """
@@ -36,7 +36,7 @@ def advice(error, session):
         return ""  # of another version or system
     place = session.environment
     theirs = _is_in(place.own, name)
-    if not theirs and not package and (near := _similar(name, session.place.workdir)):
+    if not theirs and not package and (near := _similar(name, session.workdir.path)):
         return f"{near} is in the working directory: was that meant by {name!r}?"
     what = f"{name} (of {package})" if package else name
     remedy = _remedy(package or name, place, session.packages)
@@ -71,7 +71,7 @@ def _similar(name, folder):
     except OSError:
         return ""
     modules = {entry.removesuffix(".py"): entry for entry in entries if entry.endswith(".py")}
-    near = late.load("difflib").get_close_matches(name, modules, 1, 0.8)
+    near = lazy_import.load("difflib").get_close_matches(name, modules, 1, 0.8)
     return modules[near[0]] if near else ""
 
 
@@ -80,7 +80,7 @@ def _is_in(environment, name):
     if not environment:
         return False
     below = ("Lib",) if os.name == "nt" else ("lib", "python3*")
-    sites = late.load("glob").glob(os.path.join(environment, *below, "site-packages"))
+    sites = lazy_import.load("glob").glob(os.path.join(environment, *below, "site-packages"))
     paths = (os.path.join(site, name + ending) for site in sites for ending in ("", ".py"))
     return any(map(os.path.exists, paths))
 
@@ -93,9 +93,9 @@ def _remedy(package, place, packages):
         if packages.hosts is not None and _unreached(packages.hosts):
             return about_network(packages.hosts)
         return f"{line} adds it for this interpreter and its branches"
-    if place.uv and not place.no_shell and late.load("shutil").which("uv"):
+    if place.uv and not place.no_shell and lazy_import.load("shutil").which("uv"):
         return f"!uv add {package} adds it there and to this project's pyproject.toml"
-    installing = late.load_own("shell.installing")
+    installing = lazy_import.load_own("shell.installing")
     if installing.is_closed():
         if place.install:
             operation = f'manage_interpreters, operation "install", packages ["{package}"]'
@@ -130,7 +130,7 @@ def _unreached(hosts):
         if address:
             asked = [address.rpartition("@")[2]]
             break
-    matches = late.load("fnmatch").fnmatchcase
+    matches = lazy_import.load("fnmatch").fnmatchcase
     listed = [host.lower().removesuffix(":443") for host in hosts]
     wanted = {host: host.lower().removesuffix(":443") for host in asked}
     return [host for host in asked if not any(matches(wanted[host], each) for each in listed)]

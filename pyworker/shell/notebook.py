@@ -10,7 +10,7 @@ import re
 import sys
 import types
 
-from pyworker import late, sources
+from pyworker import lazy_import, sources
 
 from . import changed, transform
 
@@ -39,7 +39,7 @@ class Notebook:
         builtins.exit = builtins.quit = _Exit()
         if _shell is not None:
             self._adopt()
-        elif late.load("importlib.util").find_spec("IPython") is not None:
+        elif lazy_import.load("importlib.util").find_spec("IPython") is not None:
             for name in ("get_ipython", "display"):
                 setattr(builtins, name, self._on_first_use(name))
 
@@ -61,7 +61,7 @@ class Notebook:
             self._adopted = False  # IPython may have been installed just now
         if self.shell is not None:
             return _shell.input_transformer_manager
-        plain = late.load_own("shell.plain")
+        plain = lazy_import.load_own("shell.plain")
         setattr(builtins, plain.NAME, plain.Shell(self._session))
         return plain.Transformers()
 
@@ -86,19 +86,19 @@ class Notebook:
 
     def check(self, tree):
         """Raises UsageError for a magic that there isn't, before anything of its cell runs."""
-        ast = late.load("ast")
+        ast = lazy_import.load("ast")
         found = list(filter(None, (_magic(n) for n in ast.walk(tree) if type(n) is ast.Call)))
         if any(name in ("load_ext", "reload_ext", "alias") for _, name in found):
             return
         for kind, name in found:
             if self.shell is not None and _shell.find_magic(name, kind) is None:
-                raise late.load("IPython.core.error").UsageError(_shell.advice(kind, name))
+                raise lazy_import.load("IPython.core.error").UsageError(_shell.advice(kind, name))
 
     def before(self, code):
         """Tells those who listen that a cell begins; returns what after() wants."""
         if not self._is_heard():
             return None
-        interactive = late.load("IPython.core.interactiveshell")
+        interactive = lazy_import.load("IPython.core.interactiveshell")
         info = interactive.ExecutionInfo(code, True, False, True, None)
         self._trigger("pre_execute")
         self._trigger("pre_run_cell", info)
@@ -117,7 +117,7 @@ class Notebook:
         """Returns sentences on modules that a cell imports whose files have changed since."""
         if "import" not in request["code"] or request["kind"] != "code" or self._is_heard():
             return []
-        return changed.notes(request["code"], self._session.place.workdir)
+        return changed.notes(request["code"], self._session.workdir.path)
 
     def _is_heard(self):
         """Says whether somebody, as %autoreload, listens to what happens to cells."""
@@ -181,10 +181,10 @@ def make():
         hooks = sys.displayhook, sys.excepthook
         path, sys.path = (
             sys.path,
-            late.standard_path(),
+            lazy_import.standard_path(),
         )  # a glob.py of the user's is none of IPython's
         try:
-            _shell = late.load_own("shell.interactive").make(types.ModuleType("__main__"))
+            _shell = lazy_import.load_own("shell.interactive").make(types.ModuleType("__main__"))
         except ImportError:
             return None
         except BaseException:  # half made: nobody is to find it
@@ -211,11 +211,11 @@ def warm():
         shell.transform_cell("%who\nx = !ls {x} $y\nlen?\n")
         shell.transform_cell("%%time\n1\n")
         shell.var_expand("$x {x}")
-        with late.load("contextlib").redirect_stdout(late.load("io").StringIO()):
+        with lazy_import.load("contextlib").redirect_stdout(lazy_import.load("io").StringIO()):
             shell.run_line_magic("who", "")
             shell.run_line_magic("time", "1")
             shell.run_line_magic("pinfo", "len")
-        late.load_own("shell.shell")
+        lazy_import.load_own("shell.shell")
     except Exception as error:  # of another version of IPython, say
         print(f"IPython can't be prepared: {type(error).__name__}: {error}", file=sys.stderr)
 

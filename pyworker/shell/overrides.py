@@ -3,7 +3,7 @@
 import shlex
 import subprocess
 
-from pyworker import late
+from pyworker import lazy_import
 
 from . import expand
 
@@ -14,7 +14,7 @@ _INTERPRETERS = ("bash", "sh", "python", "python3", "perl", "ruby")
 def register(shell):
     """Puts our magics over IPython's."""
     ours, known = _Magics(shell), shell.magics_manager.magics
-    partial = late.load("functools").partial
+    partial = lazy_import.load("functools").partial
     known["line"].update({name: partial(ours.program, name) for name in _PROGRAMS})
     for name in ("pip", "uv", "config", "lsmagic", "pdb"):
         known["line"][name] = getattr(ours, name)
@@ -59,8 +59,8 @@ class _Magics:
     def script(self, name, line, cell):
         """Has a program run the body of the cell."""
         shell = self._shell
-        usage = late.load("IPython.core.error").UsageError
-        parser = late.load("IPython.core.magics.script").ScriptMagics.shebang.parser
+        usage = lazy_import.load("IPython.core.error").UsageError
+        parser = lazy_import.load("IPython.core.magics.script").ScriptMagics.shebang.parser
         options, argv = parser.parse_known_args(shlex.split(f"{name} {line}"))
         if not argv:
             raise usage("%%script wants the name of a program")

@@ -9,7 +9,7 @@ before the interpreter's own, so that a newer version is the one that is importe
 import os
 import types
 
-from pyworker import late
+from pyworker import lazy_import
 
 _BASE = "understudy_base.pth"  # names the interpreter's own packages; written last
 _SCHEME = "nt" if os.name == "nt" else "posix_prefix"  # of the layout of environments
@@ -32,19 +32,19 @@ def environment(said):
 class Packages:
     """Where one session finds what it has installed."""
 
-    def __init__(self, place, confined, hosts):
+    def __init__(self, workdir, confined, hosts):
         self.confined = confined  # the interpreter's own environment can't be written to
         self.hosts = hosts  # that can be reached, as pypi.org; None: any
         self.root = ""  # the environment; "" while there is no place for one
         self.site = ""  # its packages
-        self._place = place
+        self._workdir = workdir
 
     def find(self, root):
         """Takes the environment at root; it may not be made yet, but by a branch by now."""
         if root != self.root and root:
             self.root, self.site = root, _path("purelib", root)
-        if self.site and not self._place.has(self.site) and os.path.isdir(self.site):
-            self._place.add(self.site)
+        if self.site and not self._workdir.has(self.site) and os.path.isdir(self.site):
+            self._workdir.add(self.site)
             # The Pythons that the session starts find the packages too.
             rest = os.environ.get("PYTHONPATH", "")
             os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [self.site, rest]))
@@ -77,4 +77,4 @@ def python_of(environment):
 
 def _path(kind, environment):
     folders = {"base": environment, "platbase": environment}
-    return late.load("sysconfig").get_path(kind, _SCHEME, folders)
+    return lazy_import.load("sysconfig").get_path(kind, _SCHEME, folders)

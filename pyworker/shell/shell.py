@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from pyworker import late
+from pyworker import lazy_import
 from pyworker.fork import kin
 
 STOP_SECONDS = 1.0  # after an interrupt, until what goes on is killed
@@ -56,7 +56,7 @@ class Shell:
         if len(failures) > NOTED:
             notes.append(f"and so did {len(failures) - NOTED} more")
         if self._install_failed and hosts is not None:
-            notes.append(late.load_own("shell.missing").about_network(hosts))
+            notes.append(lazy_import.load_own("shell.missing").about_network(hosts))
         self._failures, self._installed, self._install_failed = [], {}, False
         return notes
 
@@ -108,12 +108,12 @@ class Shell:
     def _run(self, shown, command, captured):
         installs, watch = _INSTALL.search(shown), None
         if installs:
-            installing = late.load_own("shell.installing")
+            installing = lazy_import.load_own("shell.installing")
             watch = installing.Watch(self._packages, self._packages.is_used())
         how = {"kept": ("out",), "stderr": subprocess.STDOUT} if captured else {}
         printed, code = self._run_child(command, **how)
         if installs:
-            late.load("importlib").invalidate_caches()
+            lazy_import.load("importlib").invalidate_caches()
             told = installing.notes(watch.changes(), self._packages, self._session.environment)
             self._installed.update(dict.fromkeys(told))
         vars(self._session.module)["_exit_code"] = code
@@ -131,7 +131,7 @@ class Shell:
         return f"pip() {{ {call}; }}\npip3() {{ {call}; }}\n{_PYTHON_PIP.sub('pip', text)}"
 
     def _pip(self, words):
-        installing = late.load_own("shell.installing")
+        installing = lazy_import.load_own("shell.installing")
         python = sys.executable
         if self._packages.is_used() and not installing.make(self._packages, self):
             python = self._packages.python()
@@ -186,7 +186,7 @@ class Shell:
 
 
 def _script(text):
-    file = late.load("tempfile").TemporaryFile()
+    file = lazy_import.load("tempfile").TemporaryFile()
     file.write(text.encode("utf-8", "surrogateescape"))
     file.seek(0)
     return file
@@ -238,7 +238,7 @@ def _path():
     """Returns the PATH of children, on which python is the session's."""
     path = os.environ.get("PATH", os.defpath)
     folder = os.path.dirname(sys.executable)
-    which = late.load("shutil").which
+    which = lazy_import.load("shutil").which
     found = [which(name, path=path) for name in ("python", "python3")]
     if any(each is not None and os.path.dirname(each) != folder for each in found):
         return folder + os.pathsep + path

@@ -8,7 +8,7 @@ those. All of it is pure: the judge of code reads a cell as the worker does.
 import re
 from typing import NamedTuple
 
-from pyworker import late
+from pyworker import lazy_import
 
 NEEDS_IPYTHON = (
     "magics and x? need IPython, which is not installed in this Python; %pip install ipython, "
@@ -42,7 +42,7 @@ class Reading(NamedTuple):
 def manager():
     """Returns a TransformerManager that keeps lines in their places; None without IPython."""
     try:
-        module = late.load("IPython.core.inputtransformer2")
+        module = lazy_import.load("IPython.core.inputtransformer2")
     except ImportError:
         return None
     return type("Transformers", (_Aligned, module.TransformerManager), {})()
@@ -86,7 +86,7 @@ def is_misread(code, tree):
     """Says whether Python reads the code, though it was written as something else."""
     if ("&" not in code and "In [" not in code) or not _MISREAD.match(code):
         return False
-    names = {node.id for node in late.load("ast").walk(tree) if hasattr(node, "id")}
+    names = {node.id for node in lazy_import.load("ast").walk(tree) if hasattr(node, "id")}
     return "In" in names or not names.isdisjoint(("lt", "gt", "amp"))
 
 
@@ -172,7 +172,7 @@ def _unescaped(code):
     if "\n" in code.strip() or "\\" not in code:
         return
     try:
-        yield late.load("json").loads(f'"{code.strip()}"', strict=False)
+        yield lazy_import.load("json").loads(f'"{code.strip()}"', strict=False)
     except ValueError:
         pass
     yield _STRING_OR_ESCAPE.sub(lambda m: m[1] or _ESCAPED.get(m[0], m[0]), code)
@@ -185,7 +185,7 @@ def _with_percent(code):
 
 def _dedented(code):
     if code[:1] in " \t\n":
-        yield late.load("textwrap").dedent(code)
+        yield lazy_import.load("textwrap").dedent(code)
 
 
 _REPAIRS = (

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import unittest
 
 from pyworker import protocol
 from pyworker.tests.worker import WorkerCase
@@ -21,27 +20,6 @@ class Asking(WorkerCase):
         worker.reply(question, refusal="no")
         self.assertEqual(100_000, len(worker.finish().stdout))
 
-    def test_a_refusal_is_an_eof_error_that_says_why(self):
-        worker, question = self.begin("input()")
-        worker.reply(question, refusal="nobody is there")
-        error = worker.finish().exception
-        self.assertEqual("EOFError", error["type"])
-        self.assertEqual(["input() got no answer: nobody is there"], error["info"]["args"])
-
-    def test_an_interrupt_ends_the_wait_and_a_late_answer_meets_nobody(self):
-        worker, question = self.begin("input('one')")
-        worker.interrupt()
-        answer = worker.finish()
-        self.assertEqual("KeyboardInterrupt", answer.exception["type"])
-        self.assertTrue(answer.signalled)
-        worker.reply(question, "late")
-        worker, second = self.begin("x = input('two')", worker)
-        self.assertNotEqual(question["question"], second["question"])
-        worker.reply(question, "later")
-        worker.reply(second, "in time")
-        self.assertTrue(worker.finish().ok)
-        self.assertEqual("in time", worker.value("x"))
-
     def test_a_late_answer_in_two_pieces_harms_nothing(self):
         worker, question = self.begin("input()")
         frame = {"type": "answer", "question": question["question"], "text": "x", "refusal": ""}
@@ -50,7 +28,7 @@ class Asking(WorkerCase):
         worker.interrupt()
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
         worker.socket.sendall(data[9:])
-        self.assertEqual(2, worker.value("1 + 1"))
+        self.gives(worker, "1 + 1", 2)
 
     def test_what_a_handler_raises_ends_the_wait(self):
         worker, _ = self.begin(
@@ -68,7 +46,7 @@ class Asking(WorkerCase):
         )
         os.kill(worker.pid, signal.SIGALRM)
         self.assertIn("another", worker.finish().exception["info"]["args"][0])
-        self.assertEqual(2, worker.value("1 + 1"))
+        self.gives(worker, "1 + 1", 2)
 
     def test_awaiting_code_may_ask_and_be_interrupted(self):
         worker, question = self.begin("import asyncio\nawait asyncio.sleep(0)\nx = input()")
@@ -109,14 +87,14 @@ class Asking(WorkerCase):
         worker.reply(worker.receive()[0], "")
         worker.reply(worker.receive()[0], refusal="the end")
         self.assertEqual("a\n\n", worker.finish().stdout)
-        self.assertEqual(["a\n", "\n"], worker.value("x"))
+        self.gives(worker, "x", ["a\n", "\n"])
         rest = "[sys.stdin.read(), sys.stdin.readline(0), sys.stdin.fileno(), sys.stdin.mode]"
-        self.assertEqual(["", "", 0, "r"], worker.value(rest))
+        self.gives(worker, rest, ["", "", 0, "r"])
         code = (
             "import threading\nt = threading.Thread(target=lambda: print([*sys.stdin]))\n"
             "t.start()\nt.join()"
         )
-        self.assertEqual("[]\n", worker.run(code).stdout)
+        self.prints(worker, code, "[]\n")
 
     def test_getpass_says_in_a_sentence_why_it_asks_nobody(self):
         error = self.failing(self.start(), "import getpass\ngetpass.getpass()")
@@ -133,18 +111,14 @@ class Asking(WorkerCase):
         )
         self.assertTrue(worker.run(code).ok)
         worker.wait_for_line("during a run only")
-        self.assertEqual(2, worker.value("1 + 1"))
+        self.gives(worker, "1 + 1", 2)
 
     def test_start_up_code_asks_nobody(self):
         worker = self.start(init_code="import sys\nline = sys.stdin.readline()\ninput('?')")
         self.assertIn("EOFError", worker.ready["init_error"])
-        self.assertEqual("", worker.value("line"))
+        self.gives(worker, "line", "")
 
     def test_the_server_goes_while_it_is_asked(self):
         worker, _ = self.begin("input()")
         worker.socket.shutdown(2)
         self.assertEqual(0, worker.wait()[0])
-
-
-if __name__ == "__main__":
-    unittest.main()

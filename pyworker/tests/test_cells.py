@@ -2,15 +2,14 @@
 
 import unittest
 
-from pyworker.cells import Compiler
+from pyworker.compiler import Compiler
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 
 
 class Echo(WorkerCase):
-    def echoes(self, echo, code):
-        return self.start(echo=echo).run(code)
-
     def test_all(self):
+        worker = self.start(echo="all")
         for code, printed in (
             ("1\n'a'\nNone\n[1, 'a']", "1\n'a'\n[1, 'a']\n"),
             ("1; 2", "1\n2\n"),
@@ -27,24 +26,23 @@ class Echo(WorkerCase):
             ("import asyncio\nawait asyncio.sleep(0, 'a')\n'b'", "'a'\n'b'\n"),
         ):
             with self.subTest(code):
-                answer = self.echoes("all", code)
+                answer = worker.run(code)
                 self.assertTrue(answer.ok, answer.done)
                 self.assertEqual(printed, answer.stdout)
 
     def test_last_and_none(self):
-        self.assertEqual("2\n", self.echoes("last", "1\n2").stdout)
-        self.assertEqual("", self.echoes("last", "1\nx = 2").stdout)
-        self.assertEqual("", self.echoes("last", "1\n2;").stdout)
-        self.assertEqual("", self.echoes("none", "1\n2").stdout)
+        worker = self.start(echo="last")
+        for code, printed in (("1\n2", "2\n"), ("1\nx = 2", ""), ("1\n2;", "")):
+            self.prints(worker, code, printed)
+        self.prints(self.start(echo="none"), "1\n2", "")
 
-    def test_an_error_in_a_later_statement_comes_after_the_echo_of_earlier_ones(self):
-        answer = self.echoes("all", "1\n2 / 0\n3")
+    def test_errors(self):
+        worker = self.start(echo="all")
+        answer = worker.run("1\n2 / 0\n3")  # in a later statement, after the echo of earlier ones
         self.assertEqual("1\n", answer.stdout)
         self.assertEqual(["<cell 1>", 2, "<module>", "2 / 0"], answer.exception["stack"][0])
-
-    def test_an_error_of_the_compiler_runs_nothing(self):
         for code in ("print(1)\nreturn 2", "1\nbreak", "1\nx = yield", "1\nnonlocal y"):
-            answer = self.echoes("all", code)
+            answer = worker.run(code)  # the compiler's: nothing runs
             self.assertEqual(("SyntaxError", ""), (answer.exception["type"], answer.stdout))
 
     def test_a_repr_that_raises_is_said_and_the_cell_goes_on(self):
@@ -55,12 +53,8 @@ class Echo(WorkerCase):
 
 
 class Artists(WorkerCase):
+    @needs("matplotlib")
     def test_what_matplotlib_draws_is_not_echoed(self):
-        try:
-            import matplotlib
-        except ImportError:
-            self.skipTest("matplotlib is not installed")
-        del matplotlib
         answer = self.start().run(
             "import matplotlib; matplotlib.use('Agg')\n"
             "import matplotlib.pyplot as plt\nimport numpy as np\n"
@@ -77,7 +71,7 @@ class Future(WorkerCase):
         answer = worker.run("'doc'\nfrom __future__ import annotations\n1\ndef f(x: nosuch): 2")
         self.assertEqual("'doc'\n1\n", answer.stdout)
         self.assertTrue(worker.run("def g(x: nosuch): pass").ok)
-        self.assertEqual({"x": "nosuch"}, worker.value("g.__annotations__"))
+        self.gives(worker, "g.__annotations__", {"x": "nosuch"})
 
     def test_it_must_stand_first(self):
         answer = self.start().run("1\nfrom __future__ import annotations")
@@ -91,14 +85,8 @@ class Await(WorkerCase):
             "import asyncio\nloops = set()\nasync def note(): loops.add(asyncio.get_running_loop())"
         )
         worker.run("await note()\ntask = asyncio.create_task(asyncio.sleep(0.001, 'slept'))")
-        self.assertEqual("'slept'\n", worker.run("await note()\nawait task").stdout)
-        self.assertEqual(1, worker.value("len(loops)"))
-
-    def test_asyncio_run_works_beside_it(self):
-        worker = self.start()
-        worker.run("import asyncio\nasync def f(): return 7")
-        for code in ("asyncio.run(f())", "await f()", "asyncio.run(f())", "await f()"):
-            self.assertEqual("7\n", worker.run(code).stdout)
+        self.prints(worker, "await note()\nawait task", "'slept'\n")
+        self.gives(worker, "len(loops)", 1)
 
     def test_other_forms(self):
         worker = self.start()
@@ -106,9 +94,9 @@ class Await(WorkerCase):
             "async def numbers():\n    yield 1\n    yield 2\n"
             "class C:\n    async def __aenter__(s): return 3\n    async def __aexit__(s, *a): pass"
         )
-        self.assertEqual("[1, 2]\n", worker.run("[n async for n in numbers()]").stdout)
+        self.prints(worker, "[n async for n in numbers()]", "[1, 2]\n")
         code = "async with C() as c: pass\nasync for n in numbers(): c += n\nc"
-        self.assertEqual("6\n", worker.run(code).stdout)
+        self.prints(worker, code, "6\n")
 
     def test_exceptions(self):
         worker = self.start()
@@ -124,15 +112,6 @@ class Await(WorkerCase):
         cancelled = worker.run("raise asyncio.CancelledError; await f()")
         self.assertEqual("CancelledError", cancelled.exception["type"])
 
-    def test_a_closed_loop_is_replaced(self):
-        worker = self.start()
-        worker.run(
-            "import asyncio\nloop = None\nasync def f():\n    global loop\n"
-            "    loop = asyncio.get_running_loop()\nawait f()\n"
-        )
-        worker.run("loop.close()")
-        self.assertTrue(worker.run("await f()").ok)
-
 
 class Parts(unittest.TestCase):
     def test_parts_keep_their_lines(self):
@@ -140,7 +119,3 @@ class Parts(unittest.TestCase):
         self.assertEqual([False, True, False, True], [echoed for _, echoed in parts])
         lines = [[line for *_, line in part.co_lines() if line] for part, _ in parts]
         self.assertEqual([1, 3, 4, 5], [found[-1] for found in lines])
-
-
-if __name__ == "__main__":
-    unittest.main()

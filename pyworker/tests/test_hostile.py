@@ -17,12 +17,7 @@ import weakref
 
 from pyworker.display import variables
 from pyworker.display.describe import DEPTH, REPR_LIMIT, brief_repr
-
-try:
-    import numpy
-    import pandas
-except ImportError:
-    numpy = pandas = None
+from pyworker.tests.libraries import needs, numpy, pandas
 
 
 def run(*_, **__):
@@ -207,7 +202,7 @@ class Hostile(unittest.TestCase):
             with self.subTest(name):
                 self.check({"x": [value], "y": {1: (value,)}})
 
-    @unittest.skipIf(numpy is None, "numpy and pandas are not installed")
+    @needs("numpy", "pandas")
     def test_nothing_runs_in_libraries(self):
         found = self.check(library_values())
         self.assertEqual([2, 2], found["array"]["shape"])
@@ -277,7 +272,3 @@ class Generated(unittest.TestCase):
                 self.assertLessEqual(len(short), limit)
                 self.assertTrue(expected.startswith(short.rstrip("…")) or "…" in got, seed)
         self.assertGreater(whole, 2000)
-
-
-if __name__ == "__main__":
-    unittest.main()

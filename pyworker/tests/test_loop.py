@@ -2,7 +2,6 @@
 
 import os
 import socket
-import unittest
 
 from pyworker.interrupt import NUDGE
 from pyworker.tests.fork.forker import CopyCase
@@ -74,11 +73,11 @@ class PlainCells(WorkerCase):
         worker = self.start()
         worker.run(JOB + "import contextvars\nv = contextvars.ContextVar('v'); v.set(1);")
         self.assertEqual("1\n", worker.run("v.get(); await job(); v.set(2);").stdout.split("7")[0])
-        self.assertEqual("2\n", worker.run("v.get()").stdout)
+        self.prints(worker, "v.get()", "2\n")
         worker.run("v.set(3); await job(); v.set(4); raise ValueError")
-        self.assertEqual("4\n", worker.run("v.get()").stdout)
+        self.prints(worker, "v.get()", "4\n")
         worker.run("async def inner(): v.set(5)\nawait asyncio.create_task(inner())")
-        self.assertEqual("4\n", worker.run("v.get()").stdout)
+        self.prints(worker, "v.get()", "4\n")
 
     def test_a_child_that_a_cell_forks_runs_loops_of_its_own(self):
         worker = self.start()
@@ -159,7 +158,7 @@ class BetweenCalls(WorkerCase):
                 self.assertIn(
                     "during a run only" if body == "input()" else "KeyboardInterrupt", answer.stderr
                 )
-                self.assertEqual("7\n", worker.run(JOB + "await job()").stdout)
+                self.prints(worker, JOB + "await job()", "7\n")
 
     def test_an_interrupt_of_a_waiting_request_reaches_it_behind_such_code(self):
         worker = self.start()
@@ -172,7 +171,7 @@ class BetweenCalls(WorkerCase):
         worker.begin("time.sleep(10**6)")
         worker.interrupt()
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
-        self.assertEqual("True\n", worker.run("t.done()").stdout)
+        self.prints(worker, "t.done()", "True\n")
 
     def test_a_nudge_disturbs_nothing_else(self):
         worker = self.start()
@@ -264,7 +263,7 @@ class Copies(CopyCase):
             notes = copy.wake(self.lead)
         told = f"a server of an earlier call can't listen at ('127.0.0.1', {port}) again"
         self.assertIn(told, notes)
-        self.assertEqual("7\n", copy.run(JOB + "await job()").stdout)
+        self.prints(copy, JOB + "await job()", "7\n")
 
     def test_a_branch_has_the_tasks_and_leaves_the_server(self):
         self.lead.run(TICK)
@@ -282,8 +281,4 @@ class Copies(CopyCase):
         self.lead.run("import asyncio; asyncio.get_event_loop();")
         copy = self.succeed(self.lead)
         self.assertEqual([], copy.notes)
-        self.assertEqual("7\n", copy.run(JOB + "await job()").stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.prints(copy, JOB + "await job()", "7\n")

@@ -34,7 +34,7 @@ class Advice(unittest.TestCase):
             error,
             types.SimpleNamespace(
                 environment=environment(NAMED | said),
-                place=types.SimpleNamespace(workdir=self.folder),
+                workdir=types.SimpleNamespace(path=self.folder),
                 packages=types.SimpleNamespace(confined=confined, hosts=hosts, root=""),
             ),
         )
@@ -127,7 +127,3 @@ class Tool(unittest.TestCase):
         with mock.patch("shutil.which", return_value=None):
             argv = installing.argv(sys.executable, ["install", "six"], environment({}))
         self.assertIn("ensurepip", argv[-1])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -36,7 +36,3 @@ class Ordering(unittest.TestCase):
         with mock.patch.object(time, "sleep", side_effect=AssertionError):
             self.order.turn_to(1)
             self.order.turn_to(2)
-
-
-if __name__ == "__main__":
-    unittest.main()

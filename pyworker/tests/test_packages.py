@@ -9,16 +9,10 @@ import unittest.mock
 
 from pyworker.shell import missing
 from pyworker.tests import wheels
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 
 TINY = "value = {0}\ndef show():\n    print('tiny', value)\n"
-
-
-def has_pip():
-    """Says whether the Python of the tests has pip."""
-    import importlib.util
-
-    return importlib.util.find_spec("pip") is not None
 
 
 class PackagesCase(WorkerCase):
@@ -64,53 +58,36 @@ class AboutNetwork(unittest.TestCase):
             self.assertEqual(bool(needed), "ask the user" in note)
 
 
-@unittest.skipUnless(has_pip(), "no pip")
+@needs("pip")
 class Installing(PackagesCase):
-    def test_a_wheel(self):
-        worker = self.session()
-        self.assertEqual(
-            "ModuleNotFoundError", self.failing(worker, "import understudy_tiny")["type"]
-        )
-        answer = self.install(worker, self.tiny(worker))
+    def test_a_wheel_and_another_version(self):
+        worker, other = self.session(), self.session()  # as a branch that lives already
+        error = self.failing(worker, "import understudy_tiny")
+        self.assertEqual("ModuleNotFoundError", error["type"])
+        other.run("1")
+        answer = self.install(worker, self.tiny(worker, requires=["pip"]))
         self.assertTrue(answer.ok, answer.stdout)
         self.assertEqual((0, []), (answer.exit_code, answer.notes))
+        self.assertIn("Requirement already satisfied: pip", answer.stdout)
         self.assertIn("Successfully installed understudy-tiny-1.0", answer.stdout)
         tiny = {"name": "understudy_tiny", "version": "1.0"}
         self.assertEqual(({"installed": [tiny]}, "json"), (answer.result, answer.result_encoding))
-        self.assertEqual("tiny 1.0\n", worker.run("import understudy_tiny as t; t.show()").stdout)
+        show = "import understudy_tiny as t; t.show()"
+        for session in (worker, other):
+            self.prints(session, show, "tiny 1.0\n")
         self.assertTrue(worker.value("t.__file__").startswith(self.packages_dir + os.sep))
         # Children find it, too; and what the interpreter has is still there.
         told = f"!{sys.executable} -c 'import understudy_tiny, pip; understudy_tiny.show()'"
-        self.assertEqual("tiny 1.0\n", worker.run(told).stdout)
+        self.prints(worker, told, "tiny 1.0\n")
         again = self.install(worker, "understudy_tiny")
         self.assertEqual((True, {"installed": []}), (again.ok, again.result))
-
-    def test_another_version(self):
-        worker = self.session()
-        self.install(worker, self.tiny(worker))
-        worker.run("import understudy_tiny")
         answer = self.install(worker, self.tiny(worker, "2.0"))
         tiny = {"name": "understudy_tiny", "version": "2.0", "before": "1.0"}
         self.assertEqual({"installed": [tiny]}, answer.result)
         self.assertEqual(1, len(answer.notes))
         self.assertIn("stays at 1.0 here; after operation restart", answer.notes[0])
-        self.assertEqual(1.0, worker.value("understudy_tiny.value"))
-        # Who comes later, and who was there and had not imported it, has the new one.
-        self.assertEqual(
-            "tiny 2.0\n", self.session().run("import understudy_tiny as t; t.show()").stdout
-        )
-
-    def test_a_branch_that_lives_already_finds_it(self):
-        first, other = self.session(), self.session()
-        other.run("1")
-        self.install(first, self.tiny(first))
-        self.assertEqual("tiny 1.0\n", other.run("import understudy_tiny as t; t.show()").stdout)
-
-    def test_what_the_interpreter_has_is_not_installed_again(self):
-        worker = self.session()
-        answer = self.install(worker, self.tiny(worker, requires=["pip"]))
-        self.assertEqual(["understudy_tiny"], [each["name"] for each in answer.result["installed"]])
-        self.assertIn("Requirement already satisfied: pip", answer.stdout)
+        self.gives(worker, "t.value", 1.0)
+        self.prints(self.session(), show, "tiny 2.0\n")
 
     def test_a_failure(self):
         worker = self.session()
@@ -139,27 +116,17 @@ class Installing(PackagesCase):
         answer = worker.finish()
         self.assertEqual("KeyboardInterrupt", answer.exception["type"])
         self.assertTrue(answer.signalled)
-        self.assertEqual("tiny 1.0\n", worker.run("import understudy_tiny as t; t.show()").stdout)
+        self.prints(worker, "import understudy_tiny as t; t.show()", "tiny 1.0\n")
 
     def test_no_place(self):
         worker = self.start()
         self.assertIn("has no place", self.install(worker, "x").exception["traceback"])
 
 
-@unittest.skipUnless(has_pip() and sys.platform == "linux", "no pip, or no wall")
+@needs("pip")
+@unittest.skipUnless(sys.platform == "linux", "no wall")
 class Magics(PackagesCase):
     """%pip where the interpreter's own environment can't be written to."""
-
-    def test_pip_of_a_confined_session(self):
-        worker = self.session(confine={"base": {}, "environment": {}})
-        answer = worker.run(f"%pip install --no-index {self.tiny(worker)}")
-        self.assertIn("Successfully installed understudy-tiny-1.0", answer.stdout)
-        self.assertEqual("tiny 1.0\n", worker.run("import understudy_tiny as t; t.show()").stdout)
-        self.assertTrue(worker.value("t.__file__").startswith(self.packages_dir + os.sep))
-        listed = worker.run("%pip list").stdout.split()
-        self.assertTrue({"pip", "understudy-tiny"} & set(listed) or "understudy_tiny" in listed)
-        removed = worker.run("%pip uninstall -y understudy-tiny").stdout
-        self.assertIn("Successfully uninstalled", removed)
 
     def test_a_failure_tells_of_the_network(self):
         worker = self.session(confine={"base": {}, "environment": {}}, hosts=["a.example"])

@@ -3,6 +3,7 @@
 import os
 import pathlib
 
+from pyworker.tests.libraries import needs
 from pyworker.tests.plugins import DOUBLE, EXAMPLES, PluginCase
 from pyworker.tests.worker import ROOT
 
@@ -20,10 +21,8 @@ class Authors(PluginCase):
             self.plugin("broken", "1 / 0"),
         )
         worker.run("import understudy_plugin as u")
-        self.assertEqual([None, True], worker.value("[u.check('good'), u.run_test('good')]"))
-        self.assertEqual(
-            [True, False], worker.value("[u.run_test('plain'), u.run_test('untested')]")
-        )
+        self.gives(worker, "[u.check('good'), u.run_test('good')]", [None, True])
+        self.gives(worker, "[u.run_test('plain'), u.run_test('untested')]", [True, False])
         error = self.failing(worker, "u.run_test('bad')")
         self.assertEqual("AssertionError", error["type"])
         self.assertIn("assert given(2) == 5", error["traceback"])
@@ -64,7 +63,7 @@ class Authors(PluginCase):
         source = text.partition("```python\n")[2].partition("```")[0]
         plugin = self.plugin("word_count", "", "(text, least=1)", configuration={"factor": 3})
         worker = self.with_plugins({**plugin, "source": source}, user="ann")
-        self.assertEqual(6, worker.value("word_count('two words')"))
+        self.gives(worker, "word_count('two words')", 6)
         self.assertIn("counting for ann", worker.logs[0]["message"])
         worker.equip({**plugin, "source": source, "configuration": {"factor": 1}})
         self.assertTrue(worker.value("__import__('understudy_plugin').run_test('word_count')"))
@@ -85,8 +84,8 @@ class Authors(PluginCase):
             "def rows(found): return found.values.tolist() if hasattr(found, 'values') else "
             "[row.values() for row in found]\n"
         )
-        self.assertEqual([[1, None]], worker.value("ask('select * from t')"))
-        self.assertEqual("n", worker.value("ask('pragma table_info(t)')[0][1]"))
+        self.gives(worker, "ask('select * from t')", [[1, None]])
+        self.gives(worker, "ask('pragma table_info(t)')[0][1]", "n")
         for query in (
             "insert into t values (2, 2)",
             "update t set n = 3",
@@ -103,14 +102,12 @@ class Authors(PluginCase):
         ):
             with self.subTest(query):
                 self.failing(worker, f"ask({query!r})")
-        self.assertEqual([[1, None]], worker.value("ask('select * from t')"))
+        self.gives(worker, "ask('select * from t')", [[1, None]])
         for path, kind in {"none.db": "FileNotFoundError", "text.db": "DatabaseError"}.items():
             error = self.failing(worker, f"sql_query({path!r}, 'select * from t')")
             self.assertEqual(kind, error["type"])
             self.assertNotIn(worker.workdir, error["traceback"])
-        self.assertEqual(
-            ["odd?#%41 name.db", "text.db"], worker.value("sorted(__import__('os').listdir())")
-        )
+        self.gives(worker, "sorted(__import__('os').listdir())", ["odd?#%41 name.db", "text.db"])
 
     def test_sql_query_is_bounded(self):
         worker = self.with_plugins(self.example("sql_query", timeout=0.05, max_bytes=1000))
@@ -139,7 +136,7 @@ class Authors(PluginCase):
                 values = "found['x'] if hasattr(found, 'columns') and 'x' in found else "
                 values += "[row['x'] for row in found]"
                 code = f"[v if v < 1e300 else 'inf' for v in ({values})]"
-                self.assertEqual(found, worker.value(code))
+                self.gives(worker, code, found)
         for call, kind in {
             "[{'x': 1}], 'y'": "KeyError",
             "[{'x': 'a'}, {'x': 1}], 'x'": "TypeError",
@@ -151,19 +148,16 @@ class Authors(PluginCase):
                 error = self.failing(worker, f"detect_anomalies({call})")
                 self.assertEqual(kind, error["type"])
 
+    @needs("pandas")
     def test_detect_anomalies_keeps_a_frame_as_it_is(self):
-        try:
-            import pandas  # noqa: F401
-        except ImportError:
-            self.skipTest("pandas is not installed")
         worker = self.with_plugins(self.example("detect_anomalies"))
         worker.run(
             "import pandas\nx = pandas.array([1] * 30 + [9, None], 'Int64')\n"
             "frame = pandas.DataFrame({'x': x, 'k': 'a'}, index=range(100, 132))\n"
             "found = detect_anomalies(frame, 'x')"
         )
-        self.assertEqual([130, ["x", "k"]], worker.value("[int(found.index[0]), list(found)]"))
-        self.assertEqual(1, worker.value("len(found)"))
+        self.gives(worker, "[int(found.index[0]), list(found)]", [130, ["x", "k"]])
+        self.gives(worker, "len(found)", 1)
 
     def test_without_plugins_there_is_no_module(self):
         self.assertEqual(

@@ -160,22 +160,9 @@ class Replay(WorkerCase):
         self.assertEqual((0, ""), worker.wait())
         return worker
 
-    def test_hello(self):
-        self.replay("hello")
-
-    def test_error(self):
-        self.replay("error")
-
-    def test_ask(self):
-        self.replay("ask")
-
-    def test_artifact(self):
-        self.replay("artifact")
-
-    def test_display(self):
-        self.replay("display")
-
-    def test_figure(self):
+    def test_recorded_conversations(self):
+        for name in ("hello", "error", "ask", "artifact", "display"):
+            self.replay(name)
         self.replay("figure", library=[FAKES])
 
     def test_listener(self):
@@ -200,7 +187,3 @@ class Replay(WorkerCase):
                 status, stderr = worker.wait()
                 self.assertEqual(protocol.EXIT_BROKEN_FRAME, status)
                 self.assertRegex(stderr, rf"\Apyworker: broken frame \({frame.kind}\): .+\n\Z")
-
-
-if __name__ == "__main__":
-    unittest.main()

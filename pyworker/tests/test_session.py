@@ -17,13 +17,6 @@ USE_POOL = (
 
 
 class Namespace(WorkerCase):
-    def test_state_lasts_across_calls_and_errors(self):
-        worker = self.start()
-        worker.run("x = 1")
-        worker.run("x += 1\n1 / 0")
-        worker.run("import sys; sys.exit()")
-        self.assertEqual(2, worker.value("x"))
-
     def test_code_that_the_server_could_not_read(self):
         worker = self.start()
         answer = worker.compile("x = 1\ny =\n")
@@ -65,17 +58,17 @@ class Namespace(WorkerCase):
         ):
             with self.subTest(damage):
                 self.assertTrue(worker.run(damage).ok)
-                self.assertEqual("3 __main__\n", worker.run("print(1 + 2, __name__)").stdout)
+                self.prints(worker, "print(1 + 2, __name__)", "3 __main__\n")
         self.assertEqual([], worker.run("", "").variables["removed"])
 
     def test_command_line(self):
-        self.assertEqual([""], self.start().value("__import__('sys').argv"))
+        self.gives(self.start(), "__import__('sys').argv", [""])
 
     def test_a_low_recursion_limit_and_tracers_do_no_harm(self):
         worker = self.start()
         worker.run("import sys\nsys.setrecursionlimit(60)\nsys.settrace(lambda *a: 1 / 0)")
         self.assertTrue(worker.run("1 + 1", "sys").ok)
-        self.assertEqual(60, worker.value("sys.getrecursionlimit()"))
+        self.gives(worker, "sys.getrecursionlimit()", 60)
 
     def test_init_code_comes_first_and_may_fail(self):
         worker = self.start(init_code="import math\nmath.pi\nx = 5")
@@ -84,19 +77,10 @@ class Namespace(WorkerCase):
         self.assertEqual(("5\n", []), (answer.stdout, answer.variables["added"]))
         worker = self.start(init_code="x = 5\n1 / 0")
         self.assertIn('File "<init>", line 2', worker.ready["init_error"])
-        self.assertEqual(5, worker.value("x"))
+        self.gives(worker, "x", 5)
 
 
 class Pools(WorkerCase):
-    def test_fork(self):
-        answer = self.start().run(POOL + USE_POOL.format("fork"))
-        self.assertEqual("[1, 4, 9]\n", answer.stdout)
-
-    def test_fork_of_a_function_of_an_earlier_cell(self):
-        worker = self.start()
-        worker.run(POOL)
-        self.assertEqual("[1, 4, 9]\n", worker.run(USE_POOL.format("fork")).stdout)
-
     def test_spawn_with_a_code_file(self):
         for code in ("", "import sys\nfor m in ('cloudpickle', 'joblib'): sys.modules[m] = None\n"):
             answer = self.start(code_file="runfile.py").run(code + POOL + USE_POOL.format("spawn"))
@@ -118,11 +102,9 @@ class DefaultMethod(unittest.TestCase):
 class CodeFile(WorkerCase):
     def test_it_is_there_during_the_run_only(self):
         worker = self.start(code_file="runfile.py")
-        code = "import sys\nprint(__file__ == sys.argv[0], open(__file__).read())"
-        self.assertEqual(f"True {code}\n", worker.run(code).stdout)
         path = os.path.join(worker.private, "code", "runfile.py")
+        self.prints(worker, "print(__file__)", path + "\n")
         self.assertFalse(os.path.exists(path))
-        self.assertEqual(path + "\n", worker.run("print(__file__)").stdout)
         worker.run("import os; os.unlink(__file__)")
         self.assertTrue(worker.run("1").ok)
 
@@ -176,7 +158,7 @@ class WorkingDirectory(WorkerCase):
     def test_each_execution_starts_there(self):
         worker = self.start()
         worker.run("import os; os.chdir('/')")
-        self.assertEqual(worker.workdir, worker.value("os.getcwd()"))
+        self.gives(worker, "os.getcwd()", worker.workdir)
 
     def test_a_run_that_ends_elsewhere_says_so_once_for_each_folder(self):
         worker = self.start()
@@ -209,10 +191,10 @@ class WorkingDirectory(WorkerCase):
         worker = self.start()
         for i in range(20):
             worker.run(f"open('made{i}.py', 'w').write('x = {i}')")
-            self.assertEqual(i, worker.value(f"__import__('made{i}').x"))
+            self.gives(worker, f"__import__('made{i}').x", i)
         worker.run("import os; os.mkdir('pack'); open('pack/a.py', 'w').write('y = 1')")
         worker.run("import pack.a\nopen('pack/b.py', 'w').write('y = 2')")
-        self.assertEqual(2, worker.value("__import__('pack.b').b.y"))
+        self.gives(worker, "__import__('pack.b').b.y", 2)
 
     def test_files_of_the_user_do_not_replace_ours(self):
         worker = self.start()
@@ -248,17 +230,18 @@ class Forks(WorkerCase):
             "status",
         )
         self.assertEqual(("start child", 0), (answer.stdout, answer.result))
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
 
     def test_a_child_that_fails_prints_its_traceback(self):
         code = "import os, sys\npid = os.fork()\nif pid == 0: {}\nstatus = os.waitpid(pid, 0)[1]"
+        worker = self.start()
         for fate, status, stderr in (
             ("1 / 0", 1, "ZeroDivisionError: division by zero\n"),
             ("sys.exit(3)", 3, ""),
             ("sys.exit('text')", 1, "text\n"),
             ("os._exit(4)", 4, ""),
         ):
-            answer = self.start().run(code.format(fate), "status")
+            answer = worker.run(code.format(fate), "status")
             self.assertEqual(status, os.waitstatus_to_exitcode(answer.result))
             self.assertTrue(answer.stderr.endswith(stderr), answer.stderr)
 
@@ -267,10 +250,3 @@ class Forks(WorkerCase):
         worker.run("import os, time\nif os.fork() == 0: time.sleep(10**6)")
         worker.send({"type": "stop"})
         self.assertIsNone(worker.receive())
-
-    def test_a_child_does_not_print_again_what_its_parent_has_printed(self):
-        answer = self.start().run(
-            "import os\nfor i in range(1500): print(i)\nprint('once', end='')\n"
-            "if os.fork() == 0: os._exit(0)\nos.wait();"
-        )
-        self.assertEqual(1, answer.stdout.count("once"))

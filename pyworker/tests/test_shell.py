@@ -4,44 +4,35 @@ import os
 import sys
 import unittest
 
+from pyworker.tests import wheels
 from pyworker.tests.fork.forker import wait_for_end
 from pyworker.tests.worker import WorkerCase
 
 
 class Lines(WorkerCase):
-    def test_output_comes_in_order(self):
-        worker = self.start()
-        answer = worker.run("print('a')\n!echo b; echo c >&2\nprint('d')\n!echo e")
-        self.assertEqual(("a\nb\nd\ne\n", "c\n"), (answer.stdout, answer.stderr))
-
     def test_nothing_is_echoed_of_it(self):
-        self.assertEqual("1\n2\n", self.start().run("1\n!true\n2\n!true").stdout)
-
-    def test_in_blocks_and_functions(self):
-        worker = self.start()
-        worker.run("def f(n):\n    for i in range(n):\n        !echo line\n    return n")
-        self.assertEqual("line\nline\n2\n", worker.run("f(2)").stdout)
+        self.prints(self.start(), "1\n!true\n2\n!true", "1\n2\n")
 
     def test_lines_that_are_assigned(self):
         worker = self.start()
         answer = worker.run("größe = !printf 'a b\\nc\\n'; echo err >&2")
         self.assertEqual(("", ""), (answer.stdout, answer.stderr))
-        self.assertEqual(["a b", "c", "err"], worker.value("größe"))
+        self.gives(worker, "größe", ["a b", "c", "err"])
         worker.run("x = !true")
-        self.assertEqual([], worker.value("x"))
+        self.gives(worker, "x", [])
         worker.run("z = !printf '\\377'")
-        self.assertEqual(["\ufffd"], worker.value("z"))
+        self.gives(worker, "z", ["\ufffd"])
 
     def test_exit_codes(self):
         worker = self.start()
         answer = worker.run("!exit 3")
         self.assertTrue(answer.ok)
         self.assertEqual(["'!exit 3' ended with exit code 3"], answer.notes)
-        self.assertEqual(3, worker.value("_exit_code"))
+        self.gives(worker, "_exit_code", 3)
         worker.run("!kill -TERM $$")
-        self.assertEqual(143, worker.value("_exit_code"))
+        self.gives(worker, "_exit_code", 143)
         self.assertEqual([], worker.run("!true").notes)
-        self.assertEqual(0, worker.value("_exit_code"))
+        self.gives(worker, "_exit_code", 0)
         notes = worker.run("for _ in range(8):\n    !false").notes
         self.assertEqual((6, "and so did 3 more"), (len(notes), notes[-1]))
 
@@ -55,10 +46,6 @@ class Lines(WorkerCase):
         answer = worker.run("!pwd; echo $NAME {name} $name; wc -c\n!cd d\n!pwd")
         said = f"{worker.workdir}\nvalue python python\n0\n{worker.workdir}\n"
         self.assertEqual(said, answer.stdout)
-
-    def test_tracebacks_have_the_cells_lines(self):
-        answer = self.start().run("x = !echo \\\n  a\nif x:\n    !true\n    1 / 0")
-        self.assertEqual([["<cell 1>", 5, "<module>", "1 / 0"]], answer.exception["stack"])
 
     @unittest.skipIf(sys.version_info < (3, 11), "no carets")
     def test_carets_have_the_cells_columns(self):
@@ -82,37 +69,22 @@ class Lines(WorkerCase):
                 self.assertIn(message, error["info"]["msg"])
                 self.assertEqual([line, "<module>", text], error["stack"][0][1:])
 
-    def test_nothing_runs_of_what_is_refused(self):
-        worker = self.start()
-        self.assertEqual("", worker.run("!echo a\n!echo b\n%nosuch").stdout)
-
     def test_other_forms_of_code(self):
         worker = self.start()
         code = "from __future__ import annotations\nimport asyncio\n!echo a\n"
-        self.assertEqual("a\n1\n", worker.run(f"{code}await asyncio.sleep(0, 1)\n").stdout)
+        self.prints(worker, f"{code}await asyncio.sleep(0, 1)\n", "a\n1\n")
         self.assertTrue(worker.run("def f(x: nosuch): pass\n!true").ok)
-        self.assertEqual("", self.start(echo="all").run("!true;").stdout)
-        self.assertEqual("1\n", self.start(init_code="x = !echo 1").run("print(x[0])").stdout)
+        self.prints(self.start(echo="all"), "!true;", "")
+        self.prints(self.start(init_code="x = !echo 1"), "print(x[0])", "1\n")
 
     def test_the_users_modules_are_not_taken(self):
         worker = self.start(code_file="code.py")
-        for name in (
-            "typing",
-            "subprocess",
-            "signal",
-            "ast",
-            "warnings",
-            "importlib",
-            "collections",
-        ):
+        names = "typing", "subprocess", "signal", "ast", "warnings", "importlib", "collections"
+        for name in names:
             with open(os.path.join(worker.workdir, f"{name}.py"), "w", encoding="utf-8") as file:
                 file.write("raise RuntimeError('not this one')")
         answer = worker.run("!echo a\nx = !echo b\nx\n%conda list")
         self.assertEqual((True, "a\n['b']\n"), (answer.ok, answer.stdout), answer.done)
-
-    def test_matplotlibs_magic_does_nothing(self):
-        answer = self.start().run("%matplotlib inline\n1")
-        self.assertEqual((True, "1\n"), (answer.ok, answer.stdout))
 
     def test_what_a_cell_became_is_told_unless_it_is_long(self):
         worker = self.start()
@@ -125,7 +97,7 @@ class Lines(WorkerCase):
         worker = self.start(code_file="code.py")
         code = "x = !echo hi; echo there\n!true\nimport runpy\n"
         code += "if __name__ == '__main__':\n    print(runpy.run_path(__file__)['x'])"
-        self.assertEqual("None\n", worker.run(code).stdout)  # it is run but once
+        self.prints(worker, code, "None\n")  # it is run but once
 
     def test_an_interrupt_ends_both(self):
         worker = self.start()
@@ -136,14 +108,14 @@ class Lines(WorkerCase):
         self.assertEqual(
             [["<cell 1>", 2, "<module>", "!echo here; sleep 1000000"]], answer.exception["stack"]
         )
-        self.assertEqual(1, worker.value("x"))
+        self.gives(worker, "x", 1)
 
     def test_an_interrupt_ends_what_ignores_it(self):
         worker = self.start()
         worker.run_until_printed("!trap '' INT; echo here; while :; do :; done", "here")
         worker.interrupt()
         self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
 
     @unittest.skipUnless(os.path.isdir("/proc/self"), "processes are found by /proc")
     def test_nothing_of_it_is_left(self):
@@ -223,29 +195,15 @@ class Installs(WorkerCase):
         if not worker.run("import pip").ok:
             self.skipTest("pip is not installed")
         worker.run(
-            "import os, sys, zipfile\nos.mkdir('site'); sys.path.append(os.path.abspath('site'))\n"
-            "try: import fresh_one\nexcept ImportError: pass\n"
-            "with zipfile.ZipFile('fresh_one-1-py3-none-any.whl', 'w') as z:\n"
-            "    z.writestr('fresh_one.py', 'x = 5')\n"
-            "    z.writestr('fresh_one-1.dist-info/METADATA',"
-            " 'Metadata-Version: 2.1\\nName: fresh-one\\nVersion: 1\\n')\n"
-            "    z.writestr('fresh_one-1.dist-info/WHEEL',"
-            " 'Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n')\n"
-            "    z.writestr('fresh_one-1.dist-info/RECORD', '')\n"
+            "import os, sys\nos.mkdir('site'); sys.path.append(os.path.abspath('site'))\n"
+            "try: import fresh_one\nexcept ImportError: pass"
         )
+        wheel = wheels.make(worker.workdir, "fresh_one", "1", "x = 5")
         answer = worker.run(
-            "%pip install --no-index --quiet --target site ./fresh_one-1-py3-none-any.whl  # ours\n"
+            f"%pip install --no-index --quiet --target site ./{wheel}  # ours\n"
             "import fresh_one\nfresh_one.x"
         )
         self.assertEqual((True, "5\n"), (answer.ok, answer.stdout), answer.stderr)
-
-    def test_what_fails_is_told(self):
-        worker = self.start()
-        if not worker.run("import pip").ok:
-            self.skipTest("pip is not installed")
-        answer = worker.run("!pip install --no-index nosuch")
-        self.assertEqual(["'%pip install --no-index nosuch' ended with exit code 1"], answer.notes)
-        self.assertIn("nosuch", answer.stderr)
 
     def test_a_program_that_is_not_there(self):
         worker = self.start()
@@ -259,39 +217,8 @@ class Commands(WorkerCase):
         worker.begin(text, "", "command")
         return worker.finish()
 
-    def test_streams_and_exit_code(self):
-        worker = self.start()
-        for text, ok, code, out, err in (
-            ("echo a; echo b >&2", True, 0, "a\n", "b\n"),
-            ("exit 3", False, 3, "", ""),
-            ("kill -KILL $$", False, 137, "", ""),
-            ("cat", True, 0, "", ""),
-            ("printf 1 | sed s/1/2/", True, 0, "2", ""),
-            ("cd /; pwd", True, 0, "/\n", ""),
-            ("pwd", True, 0, f"{worker.workdir}\n", ""),
-            ("", True, 0, "", ""),
-        ):
-            with self.subTest(text):
-                answer = self.command(worker, text)
-                self.assertEqual((ok, code), (answer.ok, answer.exit_code))
-                self.assertEqual((out, err), (answer.stdout, answer.stderr))
-                self.assertNotIn("exception", answer.done)
-
     def test_it_is_no_option_of_the_shell(self):
         self.assertEqual(127, self.command(self.start(), "-x true").exit_code)
-
-    def test_it_has_a_group_of_its_own(self):
-        worker = self.start()
-        group = self.command(worker, "ps -o pgid= -p $$ || cut -d' ' -f5 /proc/$$/stat").stdout
-        self.assertNotEqual(os.getpgid(worker.process.pid), int(group))
-
-    def test_code_and_commands_take_turns(self):
-        worker = self.start()
-        worker.run("x = 5")
-        self.assertEqual(1, self.command(worker, "exit 1").exit_code)
-        answer = worker.run("x")
-        self.assertEqual("5\n", answer.stdout)
-        self.assertNotIn("exit_code", answer.done)
 
     def test_an_interrupt_reaches_all_of_it(self):
         worker = self.start()
@@ -335,20 +262,6 @@ class Commands(WorkerCase):
             answer = worker.finish()
             self.assertEqual("KeyboardInterrupt", answer.exception["type"])
         worker.run("pass")  # takes the last signal, if that is still on its way
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
         if os.path.isdir("/proc/self"):
-            self.assertEqual(
-                [], worker.value("__import__('pyworker.fork.kin').fork.kin.children()")
-            )
-
-    def test_what_it_leaves_in_the_background_lives_on(self):
-        worker = self.start()
-        answer = self.command(worker, "sleep 1000000 >/dev/null 2>&1 & echo $!")
-        self.assertEqual(0, answer.exit_code)
-        pid = int(answer.stdout)
-        self.assertEqual(0, self.command(worker, f"kill -0 {pid}").exit_code)
-        os.kill(pid, 9)
-
-
-if __name__ == "__main__":
-    unittest.main()
+            self.gives(worker, "__import__('pyworker.fork.kin').fork.kin.children()", [])

@@ -88,7 +88,7 @@ class Sources(WorkerCase):
         self.assertEqual("def h(): pass\n", self.source(worker, "h"))
         expected = data if sys.version_info >= (3, 9) else data.partition("\n")[2]
         self.assertEqual(expected, self.source(worker, "D"))
-        self.assertEqual("<cell 1>", worker.value("inspect.getfile(A.B)"))
+        self.gives(worker, "inspect.getfile(A.B)", "<cell 1>")
 
     def test_a_class_defined_anew(self):
         worker = self.start()

@@ -285,7 +285,26 @@ class Worker:
         shutil.rmtree(self.private, ignore_errors=True)
 
 
-class WorkerCase(unittest.TestCase):
+class Talking(unittest.TestCase):
+    """Says what sessions answer."""
+
+    def prints(self, worker, code, expected):
+        """Runs code that must print just that to stdout."""
+        answer = worker.run(code)
+        self.assertEqual(expected, answer.stdout, answer.done)
+
+    def gives(self, worker, expression, expected):
+        """Has a session evaluate an expression."""
+        self.assertEqual(expected, worker.value(expression))
+
+    def failing(self, worker, code):
+        """Runs code that must end with an exception, and returns that."""
+        answer = worker.run(code)
+        self.assertFalse(answer.ok)
+        return answer.exception
+
+
+class WorkerCase(Talking):
     """A test case whose workers are ended with it."""
 
     def start(self, **fields):
@@ -293,9 +312,3 @@ class WorkerCase(unittest.TestCase):
         worker = Worker(**fields)
         self.addCleanup(worker.close)
         return worker
-
-    def failing(self, worker, code):
-        """Runs code that must end with an exception, and returns that."""
-        answer = worker.run(code)
-        self.assertFalse(answer.ok)
-        return answer.exception

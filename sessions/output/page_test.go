@@ -54,43 +54,37 @@ func TestPages(t *testing.T) {
 			continue
 		}
 		test.want.Size = int64(len(test.text))
-		if *page != test.want {
-			t.Errorf("%.20q %+v:\n%.300v\nwant\n%.300v", test.text, test.r, *page, test.want)
-		}
+		expect(t, *page == test.want, "%.20q %+v:\n%.300v\nwant\n%.300v", test.text, test.r, *page, test.want)
 	}
 }
 
 func TestPagesEndBetweenCharacters(t *testing.T) {
 	for shift := range utf8.UTFMax {
 		page, err := readPage(t.Context(), strings.Repeat("x", shift)+strings.Repeat("😀", pageBytes), Range{})
-		if err != nil || !utf8.ValidString(page.Text) || strings.ContainsRune(page.Text, utf8.RuneError) || len(page.Text) < pageBytes-utf8.UTFMax {
-			t.Errorf("%d bytes, cut badly: %v", len(page.Text), err)
-		}
+		expect(t, err == nil && utf8.ValidString(page.Text) && !strings.ContainsRune(page.Text, utf8.RuneError) && len(page.Text) >= pageBytes-utf8.UTFMax,
+			"%d bytes, cut badly: %v", len(page.Text), err)
 	}
 	line := strings.Repeat("é", 3000) + "needle" + strings.Repeat("é", 3000)
 	page, err := readPage(t.Context(), line, Range{Match: "needle"})
-	if err != nil || !strings.Contains(page.Text, "needle") || len(page.Text) > 2*longestMatch || strings.ContainsRune(page.Text, utf8.RuneError) {
-		t.Errorf("%q %v", page.Text, err)
-	}
+	expect(t, err == nil && strings.Contains(page.Text, "needle") && len(page.Text) <= 2*longestMatch && !strings.ContainsRune(page.Text, utf8.RuneError),
+		"%q %v", page.Text, err)
 }
 
 func TestWrongRanges(t *testing.T) {
 	for _, r := range []Range{{Lines: -1}, {Match: strings.Repeat("x", longestWords+1)}} {
 		_, err := readPage(t.Context(), "x", r)
 		var refused *RangeError
-		if !errors.As(err, &refused) || refused.TooFar {
-			t.Errorf("%+v: %v", r, err)
-		}
+		expect(t, errors.As(err, &refused) && !refused.TooFar, "%+v: %v", r, err)
 	}
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := readPage(gone, "x", Range{Match: "x"}); err == nil {
-		t.Error("searched for a caller that has left")
-	}
+	_, err := readPage(gone, "x", Range{Match: "x"})
+	expect(t, err != nil, "searched for a caller that has left")
 }
 
 // TestPagesOfAHugeText reads around in a text of 300 MB, most of it a hole.
 func TestPagesOfAHugeText(t *testing.T) {
+	t.Parallel()
 	file, err := os.Create(filepath.Join(t.TempDir(), "stdout"))
 	if err != nil {
 		t.Fatal(err)
@@ -120,9 +114,7 @@ func TestPagesOfAHugeText(t *testing.T) {
 		{Range{From: 99_000, Match: "line 99123"}, "99123: line 99123\n", 99_000, count + 1},
 	} {
 		page, err := ReadPage(t.Context(), file, hole+int64(len("\nafter\nlast\n")), test.r)
-		if err != nil || page.Text != test.text || page.First != test.first || page.Next != test.next {
-			t.Errorf("%+v: %+v %v", test.r, page, err)
-		}
+		expect(t, err == nil && page.Text == test.text && page.First == test.first && page.Next == test.next, "%+v: %+v %v", test.r, page, err)
 	}
 }
 
@@ -145,9 +137,8 @@ func TestALatePageIsCountedFromTheOneBefore(t *testing.T) {
 	for _, from := range []int{900_001, 900_101, 900_101, 5} {
 		text.read = 0
 		page, err := d.read(t.Context(), Range{From: from, Lines: 1})
-		if err != nil || page.First != from || page.Text != "123456789\n" || from != 900_001 && text.read > 2*lineStep {
-			t.Errorf("line %d: %d bytes read, %+v %v", from, text.read, page, err)
-		}
+		expect(t, err == nil && page.First == from && page.Text == "123456789\n" && (from == 900_001 || text.read <= 2*lineStep),
+			"line %d: %d bytes read, %+v %v", from, text.read, page, err)
 	}
 }
 
@@ -163,9 +154,7 @@ func (zeros) ReadAt(p []byte, _ int64) (int, error) {
 func TestLinesThatAreTooFar(t *testing.T) {
 	_, err := ReadPage(t.Context(), zeros{}, 1<<50, Range{From: -1})
 	var refused *RangeError
-	if !errors.As(err, &refused) || !refused.TooFar || !strings.Contains(err.Error(), fmt.Sprintf("first %d bytes hold 0 lines", ScanBytes)) {
-		t.Error(err)
-	}
+	expect(t, errors.As(err, &refused) && refused.TooFar && strings.Contains(err.Error(), fmt.Sprintf("first %d bytes hold 0 lines", ScanBytes)), "%+v", err)
 }
 
 // FuzzPages checks that the pages of a text, one after the other, are the text.
@@ -187,8 +176,6 @@ func FuzzPages(f *testing.F) {
 			}
 			next = page.Next
 		}
-		if all != text {
-			t.Errorf("%q became %q", text, all)
-		}
+		expect(t, all == text, "%q became %q", text, all)
 	})
 }

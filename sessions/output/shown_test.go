@@ -50,14 +50,11 @@ func TestWhatIsClearedIsNotShown(t *testing.T) {
 				"shown": {test.shown, names(x.Figures, x.Artifacts)},
 				"kept":  {test.kept, names(record.Figures, record.Artifacts)},
 			} {
-				if diff := cmp.Diff(pair[0], pair[1]); diff != "" {
-					t.Errorf("%s (-want +got):\n%s", what, diff)
-				}
+				diff := cmp.Diff(pair[0], pair[1])
+				expect(t, diff == "", "%s (-want +got):\n%s", what, diff)
 			}
 			for _, x := range tr.shown {
-				if x.image != nil || tr.previews != 0 || tr.images.taken != 0 {
-					t.Errorf("%d bytes of images are counted, %d are held", tr.previews, len(x.image))
-				}
+				expect(t, x.image == nil && tr.previews == 0 && tr.images.taken == 0, "%d bytes of images are counted, %d are held", tr.previews, len(x.image))
 			}
 		})
 	}
@@ -82,16 +79,12 @@ func TestImageRoom(t *testing.T) {
 		} else {
 			got = step.room.take(step.take)
 		}
-		if got != step.want {
-			t.Errorf("step %d: %t", i, got)
-		}
+		expect(t, got == step.want, "step %d: %t", i, got)
 	}
 	other.Close()
 	other.give(8) // by who still has an answer of it
 	other.Close()
-	if all.left != 8 || other.take(1) || !one.take(6) {
-		t.Errorf("%d left in all, %d and %d of each", all.left, one.left, other.left)
-	}
+	expect(t, all.left == 8 && !other.take(1) && one.take(6), "%d left in all, %d and %d of each", all.left, one.left, other.left)
 }
 
 // What is said of figures and artifacts is bounded as a whole; what is replaced or cleared
@@ -120,9 +113,8 @@ func TestTranscriptBoundsWhatItSays(t *testing.T) {
 			tr := testTranscript(t.TempDir(), 100, 100)
 			step.do(tr)
 			memory, _ := tr.Held()
-			if told := len(tr.shown); told != step.told || tr.unshown != step.untold || memory > maxSaid {
-				t.Errorf("%d told, %d not, %d bytes", told, tr.unshown, memory)
-			}
+			told := len(tr.shown)
+			expect(t, told == step.told && tr.unshown == step.untold && memory <= maxSaid, "%d told, %d not, %d bytes", told, tr.unshown, memory)
 		})
 	}
 }

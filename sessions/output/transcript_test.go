@@ -1,7 +1,6 @@
 package output
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/internal/check"
 )
 
 const spoolAfter = 64 << 10
@@ -19,6 +20,19 @@ const spoolAfter = 64 << 10
 func testTranscript(dir string, limit int, spoolLimit int64) *Transcript {
 	return NewTranscript(dir, Options{Limit: limit, SpoolAfter: spoolAfter, SpoolLimit: spoolLimit, Images: AllImages().ForOne()})
 }
+
+// excerptOf is what is handed out of output in these pieces.
+func excerptOf(dir string, limit int, spoolLimit int64, pieces ...string) Excerpt {
+	tr := testTranscript(dir, limit, spoolLimit)
+	defer tr.Close()
+	for _, piece := range pieces {
+		tr.Output(Stdout, []byte(piece))
+	}
+	tr.Finish()
+	return tr.Take()
+}
+
+var expect = check.Expect
 
 func TestTranscriptGivesEachPieceOnce(t *testing.T) {
 	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
@@ -28,43 +42,25 @@ func TestTranscriptGivesEachPieceOnce(t *testing.T) {
 	tr.Output(Stdout, []byte("\n"))
 	tr.Figure(Figure{Path: "/w/1.png"})
 	first := tr.Take()
-	if diff := cmp.Diff([]string{"one\n", "careful\n", "two\n"}, first.Interleaved()); diff != "" {
-		t.Errorf("term_out (-want +got):\n%s", diff)
-	}
-	if first.Text[Stdout] != "one\ntwo\n" || first.Text[Stderr] != "careful\n" || len(first.Figures) != 1 {
-		t.Errorf("first take: %+v", first)
-	}
+	diff := cmp.Diff([]string{"one\n", "careful\n", "two\n"}, first.Interleaved())
+	expect(t, diff == "", "term_out (-want +got):\n%s", diff)
+	expect(t, first.Text[Stdout] == "one\ntwo\n" && first.Text[Stderr] == "careful\n" && len(first.Figures) == 1, "first take: %+v", first)
 	tr.Output(Stdout, []byte("three\n"))
 	tr.Finish()
 	second := tr.Take()
-	if second.Text[Stdout] != "three\n" || second.Text[Stderr] != "" || len(second.Figures) != 0 {
-		t.Errorf("second take: %+v", second)
-	}
-	if last := tr.LastLine(); last != "three" {
-		t.Errorf("last line: %q", last)
-	}
+	expect(t, second.Text[Stdout] == "three\n" && second.Text[Stderr] == "" && len(second.Figures) == 0, "second take: %+v", second)
+	last := tr.LastLine()
+	expect(t, last == "three", "last line: %q", last)
 }
 
 func TestTranscriptKeepsSplitCharactersWhole(t *testing.T) {
 	text := "a€😀\x00é" // one, three, four, one and two bytes
 	for cut := 1; cut < len(text); cut++ {
-		tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
-		tr.Output(Stdout, []byte(text[:cut]))
-		tr.Output(Stdout, []byte(text[cut:]))
-		tr.Finish()
-		if got := tr.Take().Text[Stdout]; got != text {
-			t.Errorf("cut at %d: %q", cut, got)
-		}
+		got := excerptOf(t.TempDir(), 1<<20, 1<<20, text[:cut], text[cut:]).Text[Stdout]
+		expect(t, got == text, "cut at %d: %q", cut, got)
 	}
-}
-
-func TestTranscriptReplacesInvalidBytes(t *testing.T) {
-	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
-	tr.Output(Stdout, []byte("a\xffb\xe2\x82"))
-	tr.Finish()
-	if got := tr.Take().Text[Stdout]; got != "a\uFFFDb\uFFFD\uFFFD" {
-		t.Errorf("%q", got)
-	}
+	got := excerptOf(t.TempDir(), 1<<20, 1<<20, "a\xffb\xe2\x82").Text[Stdout]
+	expect(t, got == "a\uFFFDb\uFFFD\uFFFD", "invalid bytes: %q", got)
 }
 
 func TestTranscriptIsBoundedAndCountsWhatItDrops(t *testing.T) {
@@ -86,72 +82,40 @@ func TestTranscriptIsBoundedAndCountsWhatItDrops(t *testing.T) {
 		t.Fatalf("head %q… tail …%q", head[:40], tail[len(tail)-40:])
 	}
 	kept := utf8.RuneCountInString(head) + utf8.RuneCountInString(tail)
-	if total := utf8.RuneCountInString(all.String()); int(x.Truncated[Stdout])+kept != total {
-		t.Errorf("%d dropped and %d kept of %d", x.Truncated[Stdout], kept, total)
-	}
-	if joined := strings.Join(x.Interleaved(), ""); !utf8.ValidString(joined) || !strings.HasSuffix(joined, "line 19999 €\n") {
-		t.Errorf("term_out ends %q", joined[len(joined)-40:])
-	}
+	total := utf8.RuneCountInString(all.String())
+	expect(t, int(x.Truncated[Stdout])+kept == total, "%d dropped and %d kept of %d", x.Truncated[Stdout], kept, total)
+	joined := strings.Join(x.Interleaved(), "")
+	expect(t, utf8.ValidString(joined) && strings.HasSuffix(joined, "line 19999 €\n"), "term_out ends %q", joined[len(joined)-40:])
 	whole, err := os.ReadFile(x.Path)
-	if err != nil || string(whole) != all.String() {
-		t.Errorf("spool at %q holds %d of %d bytes: %v", x.Path, len(whole), all.Len(), err)
-	}
+	expect(t, err == nil && string(whole) == all.String(), "spool at %q holds %d of %d bytes: %v", x.Path, len(whole), all.Len(), err)
 	tr.Close()
 }
 
 func TestTranscriptSaysWhatTheSpoolLost(t *testing.T) {
-	tr := testTranscript(t.TempDir(), 100, 100_000)
-	tr.Output(Stderr, bytes.Repeat([]byte("0123456789"), 20_000))
-	tr.Finish()
-	x := tr.Take()
-	tr.Close()
-	if len(x.Notes) != 1 || !strings.Contains(x.Notes[0], "holds the first 100000 bytes; 100000 more were not kept") {
-		t.Errorf("notes: %q", x.Notes)
-	}
-	if info, err := os.Stat(x.Path); err != nil || info.Size() != 100_000 {
-		t.Errorf("spool: %v %v", info, err)
-	}
+	x := excerptOf(t.TempDir(), 100, 100_000, strings.Repeat("0123456789", 20_000))
+	expect(t, len(x.Notes) == 1 && strings.Contains(x.Notes[0], "holds the first 100000 bytes; 100000 more were not kept"), "notes: %q", x.Notes)
+	info, err := os.Stat(x.Path)
+	expect(t, err == nil && info.Size() == 100_000, "spool: %v %v", info, err)
 }
 
 func TestTranscriptLivesWithAFullDisk(t *testing.T) {
 	file := t.TempDir() + "/not-a-directory"
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tr := testTranscript(file, 100, 1<<20)
-	tr.Output(Stdout, bytes.Repeat([]byte("x"), 1<<20))
-	tr.Finish()
-	x := tr.Take()
-	if x.Path != "" || len(x.Notes) != 1 || !strings.Contains(x.Notes[0], "could not be kept") {
-		t.Errorf("%q %q", x.Path, x.Notes)
-	}
-	if x.Truncated[Stdout]+100 != 1<<20 {
-		t.Errorf("%d truncated", x.Truncated[Stdout])
-	}
+	check.Must(t, os.WriteFile(file, nil, 0o600))
+	x := excerptOf(file, 100, 1<<20, strings.Repeat("x", 1<<20))
+	expect(t, x.Path == "" && len(x.Notes) == 1 && strings.Contains(x.Notes[0], "could not be kept"), "%q %q", x.Path, x.Notes)
+	expect(t, x.Truncated[Stdout]+100 == 1<<20, "%d truncated", x.Truncated[Stdout])
 }
 
-func TestSmallOutputNeverTouchesTheDisk(t *testing.T) {
+// TestOnlyLongOutputTouchesTheDisk, which has a file even if nothing of it was dropped.
+func TestOnlyLongOutputTouchesTheDisk(t *testing.T) {
 	dir := t.TempDir()
-	tr := testTranscript(dir, 1<<20, 1<<20)
-	tr.Output(Stdout, bytes.Repeat([]byte("x"), spoolAfter))
-	tr.Finish()
-	tr.Take()
-	tr.Close()
-	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
-		t.Errorf("%v", entries)
-	}
-}
-
-func TestLongOutputHasAFileEvenIfNothingWasDropped(t *testing.T) {
-	tr := testTranscript(t.TempDir(), 1<<20, 1<<20)
-	text := bytes.Repeat([]byte("0123456789"), spoolAfter/8)
-	tr.Output(Stdout, text)
-	tr.Finish()
-	x := tr.Take()
-	tr.Close()
-	if whole, err := os.ReadFile(x.Path); err != nil || !bytes.Equal(whole, text) || x.Truncated[Stdout] != 0 {
-		t.Errorf("%q holds %d bytes: %v", x.Path, len(whole), err)
-	}
+	excerptOf(dir, 1<<20, 1<<20, strings.Repeat("x", spoolAfter))
+	entries, _ := os.ReadDir(dir)
+	expect(t, len(entries) == 0, "%v", entries)
+	text := strings.Repeat("0123456789", spoolAfter/8)
+	x := excerptOf(dir, 1<<20, 1<<20, text)
+	whole, err := os.ReadFile(x.Path)
+	expect(t, err == nil && string(whole) == text && x.Truncated[Stdout] == 0, "%q holds %d bytes: %v", x.Path, len(whole), err)
 }
 
 // FuzzTranscript checks that however bytes are cut into writes, the text is
@@ -201,12 +165,10 @@ func TestTranscriptKeepsTheNewestArtifactOfAName(t *testing.T) {
 	tr.Artifact(Artifact{Name: "b"})
 	tr.Artifact(Artifact{Name: "a", Size: 2, Image: make([]byte, MaxImages)})
 	got := tr.Take().Artifacts
-	if len(got) != 2 || got[0].Name != "b" || got[1].Size != 2 || got[1].Image == nil || got[1].Replaced != 1 {
-		t.Errorf("%d artifacts, the last of size %d, replaced %d", len(got), got[len(got)-1].Size, got[len(got)-1].Replaced)
-	}
-	if kept := tr.Inventory().Artifacts; len(kept) != 2 || kept[1].Size != 2 || kept[1].Image != nil {
-		t.Errorf("%+v", kept)
-	}
+	expect(t, len(got) == 2 && got[0].Name == "b" && got[1].Size == 2 && got[1].Image != nil && got[1].Replaced == 1,
+		"%d artifacts, the last of size %d, replaced %d", len(got), got[len(got)-1].Size, got[len(got)-1].Replaced)
+	kept := tr.Inventory().Artifacts
+	expect(t, len(kept) == 2 && kept[1].Size == 2 && kept[1].Image == nil, "%+v", kept)
 }
 
 // TestTranscriptTellsOfSoManyFigures: of more only that there are more.
@@ -217,12 +179,10 @@ func TestTranscriptTellsOfSoManyFigures(t *testing.T) {
 		tr.Artifact(Artifact{Name: fmt.Sprint(i)})
 	}
 	x := tr.Take()
-	if len(x.Figures)+len(x.Artifacts) != maxShown || !slices.ContainsFunc(x.Notes, func(note string) bool { return strings.HasPrefix(note, "1010 more figures or artifacts") }) {
-		t.Errorf("%d figures, %d artifacts, %q", len(x.Figures), len(x.Artifacts), x.Notes)
-	}
-	if x = tr.Take(); len(x.Notes) > 0 {
-		t.Errorf("told twice: %q", x.Notes)
-	}
+	expect(t, len(x.Figures)+len(x.Artifacts) == maxShown && slices.ContainsFunc(x.Notes, func(note string) bool { return strings.HasPrefix(note, "1010 more figures or artifacts") }),
+		"%d figures, %d artifacts, %q", len(x.Figures), len(x.Artifacts), x.Notes)
+	x = tr.Take()
+	expect(t, len(x.Notes) == 0, "told twice: %q", x.Notes)
 }
 
 // TestPreviewsGiveRoomWhenTaken: a long run shows figures in every answer.
@@ -232,9 +192,8 @@ func TestPreviewsGiveRoomWhenTaken(t *testing.T) {
 		tr.Figure(Figure{Path: "large", Preview: make([]byte, MaxImages)})
 		tr.Figure(Figure{Path: "over", Preview: []byte{1}})
 		x := tr.Take()
-		if len(x.Figures) != 2 || len(x.Figures[0].Preview) == 0 || len(x.Figures[1].Preview) > 0 {
-			t.Errorf("%d figures, previews of %d and %d bytes", len(x.Figures), len(x.Figures[0].Preview), len(x.Figures[1].Preview))
-		}
+		expect(t, len(x.Figures) == 2 && len(x.Figures[0].Preview) != 0 && len(x.Figures[1].Preview) == 0,
+			"%d figures, previews of %d and %d bytes", len(x.Figures), len(x.Figures[0].Preview), len(x.Figures[1].Preview))
 	}
 }
 
@@ -248,20 +207,15 @@ func TestMarksAreOfTheTextAlone(t *testing.T) {
 	}
 	tr.Output(Stderr, []byte("careful\n"))
 	tr.Finish()
-	if got := tr.LastLine(); got != "careful" {
-		t.Errorf("progress: %q", got)
-	}
+	got := tr.LastLine()
+	expect(t, got == "careful", "progress: %q", got)
 	x := tr.Take()
 	const want = "onetwo\n\x1b[31mred\x1b[0m\n"
-	if diff := cmp.Diff([]string{want, "careful\n"}, x.Interleaved()); diff != "" || x.Text[Stdout] != want {
-		t.Errorf("term_out (-want +got):\n%s, stdout %q", diff, x.Text[Stdout])
-	}
-	if got := string(tr.Printed()[Stdout].Text); got != want {
-		t.Errorf("kept: %q", got)
-	}
-	if x.Pieces[0].Text != printed {
-		t.Errorf("pieces: %q", x.Pieces[0].Text)
-	}
+	diff := cmp.Diff([]string{want, "careful\n"}, x.Interleaved())
+	expect(t, diff == "" && x.Text[Stdout] == want, "term_out (-want +got):\n%s, stdout %q", diff, x.Text[Stdout])
+	got = string(tr.Printed()[Stdout].Text)
+	expect(t, got == want, "kept: %q", got)
+	expect(t, x.Pieces[0].Text == printed, "pieces: %q", x.Pieces[0].Text)
 }
 
 // A killed server leaves what its runs had printed: all of it, or the last whole lines.
@@ -282,9 +236,8 @@ func TestOutputSoFar(t *testing.T) {
 			tr.append(Stream(i%2), []byte(line(c)), false)
 			tr.Take() // what an answer has is not gone
 		}
-		if got := tr.SoFar(test.room); got != test.want {
-			t.Errorf("%s: %q, not %q", test.what, got, test.want)
-		}
+		got := tr.SoFar(test.room)
+		expect(t, got == test.want, "%s: %q, not %q", test.what, got, test.want)
 	}
 }
 
@@ -294,23 +247,6 @@ func TestWhatCodePutsInPlaceOfAnOutputIsNotOpened(t *testing.T) {
 	if err := os.Symlink("nowhere", link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openRegular(link); !errors.Is(err, ErrChanged) {
-		t.Errorf("it was followed: %v", err)
-	}
-}
-
-// BenchmarkTranscript takes 100 MB as the worker reads it.
-func BenchmarkTranscript(b *testing.B) {
-	piece := bytes.Repeat(append(bytes.Repeat([]byte("x"), 99), '\n'), 655)
-	dir := b.TempDir()
-	b.SetBytes(int64(len(piece)) * 1526)
-	for b.Loop() {
-		t := testTranscript(dir, 1_000_000, 1<<30)
-		for range 1526 {
-			t.Output(Stdout, piece)
-		}
-		t.Finish()
-		t.Take()
-		t.Close()
-	}
+	_, err := openRegular(link)
+	expect(t, errors.Is(err, ErrChanged), "it was followed: %v", err)
 }

@@ -34,16 +34,22 @@ class Beside(Exception):
     """There is nothing here that the attempt could be made on."""
 
 
-def attempt(by, control=True):
-    """Registers a function as an attempt: it returns what it got, or raises.
+def attempts(tables, control=True):
+    """Registers attempts, functions by what they try, in tables by which layers stop them.
 
-    by says which layers stop it: alternatives are parted by |, and an alternative
-    names layers that do it together, parted by +. ALWAYS: any wall does. control=False:
-    it isn't made, or is stopped too, where there is no wall.
+    Alternatives are parted by |, and an alternative names layers that do it together, parted
+    by +. ALWAYS: any wall does. An attempt returns what it got, or raises. control=False: it
+    isn't made, or is stopped too, where there is no wall.
     """
+    for by, table in tables.items():
+        _attempts.extend((tries, function, by, control) for tries, function in table.items())
+
+
+def attempt(by, control=True):
+    """Registers a function that takes more than a line; its name says what it tries."""
 
     def register(function):
-        _attempts.append((function, by, control))
+        attempts({by: {function.__name__.replace("_", " "): function}}, control)
         return function
 
     return register
@@ -55,10 +61,10 @@ def run(skip=(), without_wall=False):
     Those in skip have been made: one has ended the process, and this is the next one.
     """
     made, _attempts[:] = list(_attempts), []
-    for function, by, control in made:
-        if function.__name__ in skip or (without_wall and not control):
+    for tries, function, by, control in made:
+        if tries in skip or (without_wall and not control):
             continue
-        about = {"name": function.__name__, "tries": function.__doc__, "by": by}
+        about = {"name": tries, "by": by}
         _tell(about)
         _tell(about | judge(function))
 
@@ -74,7 +80,8 @@ def judge(function):
         before = signal.signal(signal.SIGALRM, give_up)
         signal.alarm(_PATIENCE)
     try:
-        return {"verdict": "open", "why": str(function())[:300]}
+        got = function()
+        return {"verdict": "open", "why": "it was done" if got is None else str(got)[:300]}
     except Stopped as stopped:
         return {"verdict": "stopped", "why": str(stopped)}
     except Beside as beside:
@@ -104,7 +111,7 @@ def _tell(line):
 
 
 def holds(text, secret=None):
-    """Returns text if it has the secret in it."""
+    """Returns that text was read if it has the secret in it."""
     if isinstance(text, bytes):
         text = text.decode(errors="replace")
     if (secret or T["secret"]) not in text:
@@ -117,7 +124,7 @@ _BEGINNING = b"environment-"
 
 
 def holds_environment(text):
-    """Returns text if the secret of the server's environment is in it.
+    """Returns that text was read if the secret of the server's environment is in it.
 
     That is compared in disguise, since one attempt searches this process's memory for
     it, where it must not be because of the attempts.
@@ -132,10 +139,29 @@ def holds_environment(text):
     raise Stopped("there is nothing of it in what was read")
 
 
+def read(*path):
+    with open(os.path.join(*path), "rb") as file:
+        return file.read()
+
+
+def listed(directory):
+    return " ".join(os.listdir(directory))
+
+
 def opened(path, flags=os.O_RDONLY):
     """Opens and closes a file, and changes nothing in it."""
     os.close(os.open(path, flags))
     return f"{path} was opened"
+
+
+def any_opened(paths, flags=os.O_RDONLY):
+    """Opens the first of several files that can be."""
+    for path in paths:
+        try:
+            return opened(path, flags)
+        except OSError:
+            pass
+    raise Stopped("none can be opened")
 
 
 def planted(directory, name="planted-by-an-attempt", beside=None):
@@ -152,6 +178,16 @@ def planted(directory, name="planted-by-an-attempt", beside=None):
     return f"a file was made in {directory}"
 
 
+def greeted(family, address):
+    """Connects to what says the secret to whoever does."""
+    import socket
+
+    with socket.socket(family) as client:
+        client.settimeout(15)
+        client.connect(address)
+        return holds(client.recv(100))
+
+
 def checked(result):
     """Returns the result of a C function, or raises as it says."""
     if result == -1:
@@ -164,6 +200,11 @@ def syscall(number, *arguments):
     """Makes a system call; whole numbers and bytes may be given."""
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return checked(libc.syscall(ctypes.c_long(number), *words))
+
+
+def made(descriptor):
+    """Closes the descriptor that a call has made."""
+    os.close(descriptor)
 
 
 def reaches(number, *arguments, allowed=()):
@@ -210,3 +251,8 @@ def fields_of_status():
     """Returns the fields of /proc/self/status."""
     with open("/proc/self/status") as status:
         return dict(line.rstrip("\n").split(":\t", 1) for line in status if ":\t" in line)
+
+
+def environment(who):
+    """Looks for the server's secret in the environment that a process began with."""
+    return holds_environment(read(f"/proc/{who}/environ"))

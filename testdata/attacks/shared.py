@@ -5,15 +5,11 @@ import ctypes.util
 import os
 import socket
 
-from attempting import T, attempt, checked, holds, libc
-
-# What the filter of system calls leaves, since programs use it among themselves.
-APART = "namespaces"
+from attempting import T, attempt, attempts, checked, greeted, holds, libc, listed, made, read
 
 
-@attempt(APART)
-def attach_system_v_memory():
-    """Attaches a segment of shared memory of the host's (System V) and reads it."""
+@attempt("namespaces")  # the filter of system calls leaves what programs use among themselves
+def attach_and_read_system_v_memory_of_the_hosts():
     libc.shmat.restype = ctypes.c_void_p
     memory = libc.shmat(checked(libc.shmget(T["ipc_key"], 0, 0)), None, 0o10000)
     if memory == ctypes.c_void_p(-1).value:
@@ -24,95 +20,58 @@ def attach_system_v_memory():
         libc.shmdt(ctypes.c_void_p(memory))
 
 
-@attempt(APART)
-def list_system_v_memory():
-    """Lists the host's segments of shared memory in /proc/sysvipc."""
-    with open("/proc/sysvipc/shm") as segments:
-        return holds(segments.read(), str(T["ipc_key"]))
-
-
-@attempt(APART)
-def reach_a_siblings_system_v_memory():
-    """Finds the segment of shared memory (System V) that another session made."""
-    return checked(libc.shmget(T["sibling_ipc_key"], 0, 0))
-
-
-@attempt("namespaces")
-def read_posix_memory():
-    """Reads the host's shared memory (POSIX) in /dev/shm."""
-    with open(f"/dev/shm/{T['shm']}") as memory:
-        return holds(memory.read())
-
-
-@attempt("namespaces | own_uid")
-def read_a_siblings_posix_memory():
-    """Reads the shared memory (POSIX) that another session has made."""
-    with open(f"/dev/shm/{T['sibling_shm']}") as memory:
-        return holds(memory.read())
-
-
-@attempt("namespaces")
-def list_posix_memory():
-    """Lists what others have in /dev/shm."""
-    return holds(" ".join(os.listdir("/dev/shm")), T["shm"])
-
-
 @attempt("namespaces | seccomp")
-def open_a_message_queue():
-    """Opens the host's message queue (POSIX)."""
+def open_a_message_queue_of_the_hosts():
     library = ctypes.CDLL(ctypes.util.find_library("rt") or "librt.so.1", use_errno=True)
-    name = f"/{T['queue']}".encode()
-    os.close(checked(library.mq_open(name, os.O_RDWR)))
-    return "it was opened"
-
-
-def greeted(address):
-    with socket.socket(socket.AF_UNIX) as client:
-        client.settimeout(15)
-        client.connect(address)
-        return holds(client.recv(100))
-
-
-@attempt("namespaces | landlock6")
-def connect_to_an_abstract_socket():
-    """Connects to an abstract Unix socket of the host's."""
-    return greeted("\0" + T["abstract"])
-
-
-@attempt("namespaces | landlock6")
-def connect_to_a_siblings_abstract_socket():
-    """Connects to an abstract Unix socket that another session listens on."""
-    return greeted("\0" + T["sibling_abstract"])
-
-
-@attempt("namespaces | landlock9")
-def connect_to_a_socket():
-    """Connects to a Unix socket of the host's by its path, as to Docker's."""
-    return greeted(T["socket"])
+    made(checked(library.mq_open(f"/{T['queue']}".encode(), os.O_RDWR)))
 
 
 @attempt("namespaces | landlock9 | own_uid")
-def connect_to_a_siblings_socket():
-    """Connects to a Unix socket in another session's directory."""
+def connect_to_a_socket_in_a_siblings_directory():
     directory = os.open(T["sibling"], os.O_PATH)  # the whole path is too long for an address
     try:
-        return greeted(f"/proc/self/fd/{directory}/s")
+        return greeted(socket.AF_UNIX, f"/proc/self/fd/{directory}/s")
     finally:
         os.close(directory)
 
 
 @attempt("namespaces | landlock | own_uid")
-def take_the_name_of_a_socket():
-    """Listens in the place of the host's Unix socket, to hear what is for that."""
+def listen_in_the_place_of_the_hosts_socket():
     with socket.socket(socket.AF_UNIX) as server:
-        path = T["socket"] + "-2"
-        server.bind(path)
-        os.unlink(path)
-    return "it listens"
+        server.bind(T["socket"] + "-2")
+        os.unlink(T["socket"] + "-2")
 
 
-@attempt("namespaces | own_uid | landlock")
-def write_into_a_pipe_of_the_hosts():
-    """Opens a named pipe of the host's that anybody may write to."""
-    os.close(os.open(T["pipe"], os.O_RDWR | os.O_NONBLOCK))
-    return "it was opened"
+attempts(
+    {
+        "namespaces": {
+            "list the host's System V memory": lambda: holds(
+                read("/proc/sysvipc/shm"), str(T["ipc_key"])
+            ),
+            "find a sibling's System V memory": lambda: checked(
+                libc.shmget(T["sibling_ipc_key"], 0, 0)
+            ),
+            "read the host's POSIX memory": lambda: holds(read("/dev/shm", T["shm"])),
+            "list what others have in /dev/shm": lambda: holds(listed("/dev/shm"), T["shm"]),
+        },
+        "namespaces | own_uid": {
+            "read a sibling's POSIX memory": lambda: holds(read("/dev/shm", T["sibling_shm"]))
+        },
+        "namespaces | landlock6": {
+            f"connect to {whose} abstract socket": lambda name=name: greeted(
+                socket.AF_UNIX, "\0" + T[name]
+            )
+            for whose, name in {"the host's": "abstract", "a sibling's": "sibling_abstract"}.items()
+        },
+        "namespaces | landlock9": {
+            "connect to the host's socket, as to Docker's": lambda: greeted(
+                socket.AF_UNIX, T["socket"]
+            )
+        },
+        "namespaces | own_uid | landlock": {
+            "write into a pipe of the host's": lambda: made(
+                os.open(T["pipe"], os.O_RDWR | os.O_NONBLOCK)
+            )
+        },
+    }
+)

@@ -11,6 +11,7 @@ import (
 )
 
 func TestImagesOfArtifacts(t *testing.T) {
+	t.Parallel()
 	large, small := plot(t, 800, 600), plot(t, 100, 80)
 	r := &sessions.Result{InterpreterID: "7f3a", Execution: 1, Figures: inFull(figuresOf(small))}
 	r.Artifacts = []sessions.Artifact{
@@ -27,19 +28,15 @@ func TestImagesOfArtifacts(t *testing.T) {
 				titles = append(titles, image.Meta.AdditionalFields["title"].(string))
 			}
 		}
-		if !cmp.Equal(titles, []string{"Figure <1>", "small.png", "large.png"}) {
-			t.Errorf("%v", titles)
-		}
+		expect(t, cmp.Equal(titles, []string{"Figure <1>", "small.png", "large.png"}), "%v", titles)
 		shown := exhibits(r)
 		for i, p := range box(Options{}).pictures(side, shown, 1<<20, 1) {
-			if got := kindOf(p, shown[i].Preview); got != want[i] {
-				t.Errorf("%s is %s, not %s", shown[i].Title, got, want[i])
-			}
+			got := kindOf(p, shown[i].Preview)
+			expect(t, got == want[i], "%s is %s, not %s", shown[i].Title, got, want[i])
 		}
 		text := answer.Content[0].(mcp.TextContent).Text
-		if !strings.Contains(text, "broken.png (image, 3 B): understudy://interpreters/7f3a/artifacts/broken.png; not shown: its preview is neither PNG nor JPEG") {
-			t.Error(text)
-		}
+		expect(t, strings.Contains(text, "broken.png (image, 3 B): understudy://interpreters/7f3a/artifacts/broken.png; not shown: its preview is neither PNG nor JPEG"),
+			"%+v", text)
 	}
 }
 
@@ -51,17 +48,12 @@ func TestManyArtifacts(t *testing.T) {
 		}
 	})
 	text := view{Result: r, budget: 4000}.text()
-	if !strings.Contains(text, " more are in the record: understudy://interpreters/7f3a9c/executions/3") || len(text) > 1200 {
-		t.Errorf("%d bytes: %s", len(text), text)
-	}
+	expect(t, strings.Contains(text, " more are in the record: understudy://interpreters/7f3a9c/executions/3") && len(text) <= 1200, "%d bytes: %s", len(text), text)
 	r.Artifacts = r.Artifacts[:2]
-	if text = (view{Result: r, budget: 4000}).text(); strings.Count(text, "  line\n") < 100 || strings.Count(text+"\n", "\n  …\n") != 2 {
-		t.Error(text)
-	}
+	text = (view{Result: r, budget: 4000}).text()
+	expect(t, strings.Count(text, "  line\n") >= 100 && strings.Count(text+"\n", "\n  …\n") == 2, "%+v", text)
 	record, encoded := box(Options{}).record(Profile{Text: 1000, Bytes: 100_000}, r, nil)
-	if record == nil || len(encoded) > 100_000 || len(record.Artifacts) != 2 {
-		t.Errorf("%d bytes: %+v", len(encoded), record)
-	}
+	expect(t, record != nil && len(encoded) <= 100_000 && len(record.Artifacts) == 2, "%d bytes: %+v", len(encoded), record)
 }
 
 // TestFewImagesOfArtifacts: of very many, the answer says that they are not shown.
@@ -73,12 +65,9 @@ func TestFewImagesOfArtifacts(t *testing.T) {
 			r.Artifacts = append(r.Artifacts, sessions.Artifact{Name: "a.png", Kind: "image", URI: "understudy://a", Image: image})
 		}
 	})
-	if n := len(exhibits(r)); n != 1+mostPictures+2 {
-		t.Errorf("%d images", n)
-	}
+	same(t, 1+mostPictures+2, len(exhibits(r)))
 	answer := box(Options{}).Answer(t.Context(), mcp.CallToolRequest{}, r, Call{})
 	text := answer.Content[0].(mcp.TextContent).Text
-	if n := strings.Count(text, "; not shown: "+tooMany); n != 3 {
-		t.Errorf("%d are not shown: %s", n, text)
-	}
+	n := strings.Count(text, "; not shown: "+tooMany)
+	expect(t, n == 3, "%d are not shown: %s", n, text)
 }

@@ -29,9 +29,8 @@ func TestProfiles(t *testing.T) {
 		"mcp":                           "OpenAI Agents SDK, AutoGen, others on the Python SDK",
 		"mcp-inspector":                 "all others",
 	} {
-		if got := profileOf(name).Client; got != want {
-			t.Errorf("%q is %s, want %s", name, got, want)
-		}
+		got := profileOf(name).Client
+		expect(t, got == want, "%q is %s, want %s", name, got, want)
 	}
 }
 
@@ -48,13 +47,10 @@ func TestChosen(t *testing.T) {
 		"but not over the limit": {Options{ImageBudget: 1 << 40, StructuredContent: StructuredNever}, "", [3]int{8_000, 1568, MostBytes}, false},
 	} {
 		got := box(test.options).chosen(profileOf(test.client))
-		if sizes := [3]int{got.Text, got.Side, got.Bytes}; sizes != test.want || got.Record != test.record {
-			t.Errorf("%s: %v, record %v", name, sizes, got.Record)
-		}
+		sizes := [3]int{got.Text, got.Side, got.Bytes}
+		expect(t, sizes == test.want && got.Record == test.record, "%s: %v, record %v", name, sizes, got.Record)
 	}
-	if SmallestText(0) != 8_000 || SmallestText(5000) != 5000 || LargestSide(0) != 1568 || LargestSide(99) != 99 {
-		t.Error("the extremes of the table are others")
-	}
+	expect(t, SmallestText(0) == 8_000 && SmallestText(5000) == 5000 && LargestSide(0) == 1568 && LargestSide(99) == 99, "the extremes of the table are others")
 }
 
 // numbered are so many lines, none like another.
@@ -107,6 +103,7 @@ func floods(t *testing.T, many int) map[string]*sessions.Result {
 // TestNoMessageIsTooLong: whatever a result holds and the operator chose, an
 // answer travels within the limit, with its closing line and without base64.
 func TestNoMessageIsTooLong(t *testing.T) {
+	t.Parallel()
 	for choice, test := range map[string]struct {
 		options Options
 		many    int
@@ -124,13 +121,10 @@ func TestNoMessageIsTooLong(t *testing.T) {
 				b := box(test.options)
 				answer := b.Answer(t.Context(), mcp.CallToolRequest{}, result, Call{Variable: "x"})
 				most := b.chosen(profileOf("")).Bytes
-				if size := Size(answer); size > max(most, 40_000) || size > MessageLimit-1000 {
-					t.Errorf("%d bytes, at most %d wanted", size, most)
-				}
+				size := Size(answer)
+				expect(t, size <= max(most, 40_000) && size <= MessageLimit-1000, "%d bytes, at most %d wanted", size, most)
 				words := text(t, answer)
-				if words == "" || strings.Contains(words, "base64,") {
-					t.Errorf("the end of the text: %q", last(words, 200))
-				}
+				expect(t, words != "" && !strings.Contains(words, "base64,"), "the end of the text: %q", last(words, 200))
 			})
 		}
 	}
@@ -140,12 +134,8 @@ func TestCutBytes(t *testing.T) {
 	for _, text := range []string{"", "short", strings.Repeat("a", 5000), strings.Repeat("\x00", 5000), strings.Repeat("é\u2028", 3000)} {
 		for _, size := range []int{-5, 0, 2, 100, 3000, 40_000} {
 			short := CutBytes(text, 4000, size)
-			if Size(short) > max(size, 40) || utf8.RuneCountInString(short) > 4000 {
-				t.Errorf("%.5q in %d bytes: %d bytes", text, size, Size(short))
-			}
+			expect(t, Size(short) <= max(size, 40) && utf8.RuneCountInString(short) <= 4000, "%.5q in %d bytes: %d bytes", text, size, Size(short))
 		}
 	}
-	if got := CutBytes("whole", 100, 100); got != "whole" {
-		t.Errorf("%q", got)
-	}
+	same(t, "whole", CutBytes("whole", 100, 100))
 }

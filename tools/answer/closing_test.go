@@ -10,9 +10,8 @@ func TestShortSpan(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		1250 * time.Millisecond: "1.2 s", 45 * time.Second: "45 s", 130 * time.Second: "130 s", 3 * time.Hour: "3 h",
 	} {
-		if got := shortSpan(d); got != want {
-			t.Errorf("%s is written %s, not %s", d, got, want)
-		}
+		got := shortSpan(d)
+		expect(t, got == want, "%s is written %s, not %s", d, got, want)
 	}
 }
 
@@ -22,8 +21,7 @@ func TestMetricText(t *testing.T) {
 		123456.789: "123457", 1234567.89: "1234568", 20_000: "20000", 1e15: "1e+15", 1.23456789e20: "1.23457e+20",
 		0.000123456789: "0.000123457", 0.0000123456789: "1.23457e-05", -0.99999999: "-1", math.MaxFloat64: "1.79769e+308", 5e-324: "4.94066e-324",
 	} {
-		if got := metricText(value); got != want {
-			t.Errorf("%v is written %s, not %s", value, got, want)
-		}
+		got := metricText(value)
+		expect(t, got == want, "%v is written %s, not %s", value, got, want)
 	}
 }

@@ -12,9 +12,7 @@ import (
 // TestTokensAreGuessed: near enough to count what output costs.
 func TestTokensAreGuessed(t *testing.T) {
 	codec, err := tokenizer.Get(tokenizer.Cl100kBase)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var numbers, table strings.Builder
 	for i := range 200 {
 		fmt.Fprintf(&numbers, "line %d %v\n", i, math.Sqrt(float64(i)))
@@ -27,14 +25,10 @@ func TestTokensAreGuessed(t *testing.T) {
 		"Python": strings.Repeat("def area(self, width=3):\n    return self.height * width  # of a rectangle\n", 20),
 	} {
 		known, err := codec.Count(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		guess := tokensOf(text)
 		t.Logf("%s: %d characters, %d tokens, guessed %d", name, len(text), known, guess)
-		if guess < known*2/3 || guess > known*3/2 {
-			t.Errorf("%s: %d tokens, guessed %d", name, known, guess)
-		}
+		expect(t, guess >= known*2/3 && guess <= known*3/2, "%s: %d tokens, guessed %d", name, known, guess)
 	}
 }
 
@@ -46,8 +40,7 @@ func TestNumbersCostMore(t *testing.T) {
 		numbered(3000):                     4200,
 		"short 1 2 3":                      8000,
 	} {
-		if got := affordable(text, 8000); got < want*9/10 || got > want*11/10 {
-			t.Errorf("%.20q: %d characters, want some %d", text, got, want)
-		}
+		got := affordable(text, 8000)
+		expect(t, got >= want*9/10 && got <= want*11/10, "%.20q: %d characters, want some %d", text, got, want)
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestCut(t *testing.T) {
@@ -28,9 +26,7 @@ func TestCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, dropped := Cut(test.text, test.limit, test.earlier)
-			if got != test.want || dropped != test.dropped {
-				t.Errorf("got %q, %d\nwant %q, %d", got, dropped, test.want, test.dropped)
-			}
+			expect(t, got == test.want && dropped == test.dropped, "got %q, %d\nwant %q, %d", got, dropped, test.want, test.dropped)
 		})
 	}
 }
@@ -43,15 +39,10 @@ func FuzzCut(f *testing.F) {
 			t.Skip()
 		}
 		got, dropped := Cut(text, limit, earlier)
-		if !utf8.ValidString(got) {
-			t.Errorf("cut inside a character: %q", got)
-		}
-		if n := utf8.RuneCountInString(got); n > max(limit, 80) {
-			t.Errorf("%d characters of at most %d", n, limit)
-		}
-		if (dropped == 0) != (got == text) {
-			t.Errorf("dropped %d of %q, got %q", dropped, text, got)
-		}
+		expect(t, utf8.ValidString(got), "cut inside a character: %q", got)
+		n := utf8.RuneCountInString(got)
+		expect(t, n <= max(limit, 80), "%d characters of at most %d", n, limit)
+		expect(t, (dropped == 0) == (got == text), "dropped %d of %q, got %q", dropped, text, got)
 	})
 }
 
@@ -69,9 +60,7 @@ func TestShare(t *testing.T) {
 		"nobody":          {10, nil, []int{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, share(test.total, test.needs...)); diff != "" {
-				t.Error(diff)
-			}
+			same(t, test.want, share(test.total, test.needs...))
 		})
 	}
 }

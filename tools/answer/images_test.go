@@ -21,7 +21,7 @@ import (
 
 // photo is a smooth picture with the noise of a camera, which PNG hardly
 // compresses.
-func photo(t testing.TB, width, height int) []byte {
+func photo(t *testing.T, width, height int) []byte {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
@@ -32,7 +32,7 @@ func photo(t testing.TB, width, height int) []byte {
 }
 
 // plot draws eight curves on white, with soft edges as a plotting library does.
-func plot(t testing.TB, width, height int) []byte {
+func plot(t *testing.T, width, height int) []byte {
 	t.Helper()
 	width, height = 2*width, 2*height
 	img := image.NewNRGBA(image.Rect(0, 0, width, height))
@@ -49,12 +49,10 @@ func plot(t testing.TB, width, height int) []byte {
 	return pngOf(t, resize(img, 0.5))
 }
 
-func pngOf(t testing.TB, img image.Image) []byte {
+func pngOf(t *testing.T, img image.Image) []byte {
 	t.Helper()
 	var buffer bytes.Buffer
-	if err := png.Encode(&buffer, img); err != nil {
-		t.Fatal(err)
-	}
+	must(t, png.Encode(&buffer, img))
 	return buffer.Bytes()
 }
 
@@ -82,6 +80,7 @@ func box(o Options) *Renderer {
 }
 
 func TestPictures(t *testing.T) {
+	t.Parallel()
 	small, large, noise := plot(t, 100, 80), plot(t, 800, 600), photo(t, 300, 240)
 	for name, test := range map[string]struct {
 		previews [][]byte
@@ -111,12 +110,9 @@ func TestPictures(t *testing.T) {
 					used += Size(p.content(i, sessions.Figure{Title: strings.Repeat("<", 200)}))
 				}
 			}
-			if got := strings.Join(kinds, " "); test.want != "" && got != test.want {
-				t.Errorf("got %s, want %s", got, test.want)
-			}
-			if used > max(test.room, 0) {
-				t.Errorf("%d bytes for a room of %d", used, test.room)
-			}
+			got := strings.Join(kinds, " ")
+			expect(t, test.want == "" || got == test.want, "got %s, want %s", got, test.want)
+			expect(t, used <= max(test.room, 0), "%d bytes for a room of %d", used, test.room)
 		})
 	}
 }
@@ -144,25 +140,24 @@ func kindOf(p picture, preview []byte) string {
 }
 
 func TestPicturesKeepTheirShape(t *testing.T) {
+	t.Parallel()
 	wide := plot(t, 1500, 150)
 	pictures := box(Options{}).pictures(500, figuresOf(wide), 900_000, 1)
 	config, err := png.DecodeConfig(bytes.NewReader(pictures[0].data))
-	if err != nil || config.Width != 500 || config.Height != 50 {
-		t.Errorf("%d×%d: %v (%s)", config.Width, config.Height, err, pictures[0].missing)
-	}
+	expect(t, err == nil && config.Width == 500 && config.Height == 50, "%d×%d: %v (%s)", config.Width, config.Height, err, pictures[0].missing)
 }
 
 // TestTransparentIsWhite: JPEG has no transparency, and black axes on black
 // would be lost.
 func TestTransparentIsWhite(t *testing.T) {
 	small := resize(image.NewNRGBA(image.Rect(0, 0, 10, 10)), 0.5)
-	if r, g, b, _ := small.At(2, 2).RGBA(); r+g+b != 3*0xffff {
-		t.Errorf("transparent became %v", small.At(2, 2))
-	}
+	r, g, b, _ := small.At(2, 2).RGBA()
+	expect(t, r+g+b == 3*0xffff, "transparent became %v", small.At(2, 2))
 }
 
 // TestAnswerStaysWithinBudget: text, record and pictures together.
 func TestAnswerStaysWithinBudget(t *testing.T) {
+	t.Parallel()
 	noise, large, small := photo(t, 240, 200), plot(t, 600, 480), plot(t, 150, 100)
 	const budget = 200_000
 	results := map[string]*sessions.Result{
@@ -178,9 +173,8 @@ func TestAnswerStaysWithinBudget(t *testing.T) {
 		for _, figures := range []string{FiguresContent, FiguresInline, FiguresNone} {
 			t.Run(name+" "+figures, func(t *testing.T) {
 				answer := box(Options{Figures: figures, TextBudget: 5000, ImageBudget: budget}).Answer(t.Context(), mcp.CallToolRequest{}, result, Call{})
-				if size := Size(answer); size > budget {
-					t.Errorf("%d bytes", size)
-				}
+				size := Size(answer)
+				expect(t, size <= budget, "%d bytes", size)
 				checkPictures(t, answer, result, figures)
 			})
 		}
@@ -194,9 +188,7 @@ func checkPictures(t *testing.T, answer *mcp.CallToolResult, result *sessions.Re
 	words := text(t, answer)
 	shown, missing := len(answer.Content)-1, strings.Count(words, "; not shown: ")
 	uris := strings.Count(string(answer.RawStructuredContent), "data:image/")
-	if strings.Contains(words, "base64") {
-		t.Error("base64 in the text")
-	}
+	expect(t, !strings.Contains(words, "base64"), "base64 in the text")
 	switch {
 	case figures == FiguresNone && (shown > 0 || missing > 0 || uris > 0):
 		t.Errorf("%d shown, %d missing, %d URIs; want none", shown, missing, uris)

@@ -4,8 +4,11 @@ import (
 	"flag"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
 	"go.uber.org/goleak"
+
+	"understudy/internal/check"
 )
 
 // update rewrites the golden texts.
@@ -23,4 +26,13 @@ func text(t *testing.T, r *mcp.CallToolResult) string {
 	}
 	first, _ := mcp.AsTextContent(r.Content[0])
 	return first.Text
+}
+
+var must, expect = check.Must, check.Expect
+
+func same(t *testing.T, want, got any, options ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, options...); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
 }

@@ -18,18 +18,12 @@ import (
 func recordSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	file, err := os.Open("../../schemas/execution_record.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer file.Close()
 	document, err := jsonschema.UnmarshalJSON(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	compiler := jsonschema.NewCompiler()
-	if err := compiler.AddResource("record.json", document); err != nil {
-		t.Fatal(err)
-	}
+	must(t, compiler.AddResource("record.json", document))
 	return compiler.MustCompile("record.json")
 }
 
@@ -42,9 +36,8 @@ func TestRecordsMatchTheirSchema(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", e.name, err)
 		}
-		if err := schema.Validate(document); err != nil {
-			t.Errorf("%s: %v", e.name, err)
-		}
+		err = schema.Validate(document)
+		expect(t, err == nil, "%s: %v", e.name, err)
 	}
 }
 
@@ -64,18 +57,12 @@ func TestRecord(t *testing.T) {
 	})
 	before := *given
 	got := recordOf(given)
-	if diff := cmp.Diff([]string{"out\n", "err\n", "Execution time: 3 milliseconds (time limit is 1 hour)."}, got.TermOut); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"/data/1.png", "/data/2.png"}, got.FigStoragePath); diff != "" {
-		t.Error(diff)
-	}
-	if once, _ := box(Options{}).record(box(Options{}).chosen(profileOf("")), given, nil); once.TermOut != nil || once.Stdout != given.Stdout {
-		t.Errorf("without trials the record has output as %q and once more as %q", once.Stdout, once.TermOut)
-	}
-	if diff := cmp.Diff(before, *given); diff != "" {
-		t.Errorf("the result itself was changed\n%s", diff)
-	}
+	same(t, []string{"out\n", "err\n", "Execution time: 3 milliseconds (time limit is 1 hour)."}, got.TermOut)
+	same(t, []string{"/data/1.png", "/data/2.png"}, got.FigStoragePath)
+	once, _ := box(Options{}).record(box(Options{}).chosen(profileOf("")), given, nil)
+	expect(t, once.TermOut == nil && once.Stdout == given.Stdout, "without trials the record has output as %q and once more as %q", once.Stdout, once.TermOut)
+	diff := cmp.Diff(before, *given)
+	expect(t, diff == "", "the result itself was changed\n%s", diff)
 }
 
 // TestRecordSaysWhatToDo: a model that is shown the record alone has what the text says.
@@ -85,9 +72,7 @@ func TestRecordSaysWhatToDo(t *testing.T) {
 		for _, tag := range []string{"[running]", "[input]", "[timeout]", "[interrupted]", "[crashed]", "[restarted]", "[no interpreter]", "[state]", "[interpreter_id]"} {
 			_, line, said := strings.Cut("\n"+text(t, answer), "\n"+tag+" ")
 			line, _, _ = strings.Cut(line, "\n")
-			if said && !strings.Contains(string(answer.RawStructuredContent), quote(t, line)) {
-				t.Errorf("%s: the record has not %s %s", e.name, tag, line)
-			}
+			expect(t, !said || strings.Contains(string(answer.RawStructuredContent), quote(t, line)), "%s: the record has not %s %s", e.name, tag, line)
 		}
 	}
 }
@@ -96,9 +81,7 @@ func TestRecordSaysWhatToDo(t *testing.T) {
 func quote(t *testing.T, text string) string {
 	t.Helper()
 	raw, err := json.Marshal(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Trim(string(raw), `"`)
 }
 
@@ -110,9 +93,8 @@ func TestTimeLine(t *testing.T) {
 		sessions.StatusAsking:  {},
 	} {
 		got := recordOf(example(func(r *sessions.Result) { r.Status = status })).TermOut
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: %s", status, diff)
-		}
+		diff := cmp.Diff(want, got)
+		expect(t, diff == "", "%s: %s", status, diff)
 	}
 }
 
@@ -123,15 +105,15 @@ func TestTermOutHasTheTraceback(t *testing.T) {
 			r.Status, r.ExcType, r.Traceback, r.TermOut = sessions.StatusError, "ValueError", valueError, []string{output}
 		}))
 		all := strings.Join(got.TermOut, "")
-		if strings.Count(all, valueError) != 1 || !strings.HasSuffix(all, valueError+"Execution time: 3 milliseconds (time limit is 1 hour).") || !strings.HasPrefix(all, output[:5]) {
-			t.Errorf("%.300q", got.TermOut)
-		}
+		expect(t, strings.Count(all, valueError) == 1 && strings.HasSuffix(all, valueError+"Execution time: 3 milliseconds (time limit is 1 hour).") && strings.HasPrefix(all, output[:5]),
+			"%.300q", got.TermOut)
 	}
 }
 
 // TestRecordIsBounded: whatever a result holds, its record stays small, valid
 // and says what it lost.
 func TestRecordIsBounded(t *testing.T) {
+	t.Parallel()
 	schema := recordSchema(t)
 	huge := example(func(r *sessions.Result) {
 		r.Status = sessions.StatusError
@@ -155,15 +137,9 @@ func TestRecordIsBounded(t *testing.T) {
 			t.Errorf("a record of %d bytes with a budget of %d", len(raw), budget)
 		}
 		document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := schema.Validate(document); err != nil {
-			t.Error(err)
-		}
-		if !strings.Contains(string(raw), "left out here to keep the record small") {
-			t.Error("nothing says what is missing")
-		}
+		must(t, err)
+		must(t, schema.Validate(document))
+		expect(t, strings.Contains(string(raw), "left out here to keep the record small"), "nothing says what is missing")
 	}
 }
 
@@ -173,9 +149,9 @@ func TestWhatIsWholeIsNotCalledLeftOut(t *testing.T) {
 		r.Result, r.ResultEncoding = json.RawMessage(`[1,2]`), "json"
 		r.Variables = &sessions.VariableDiff{Added: strings.Fields(strings.Repeat("name ", 50_000))}
 	})
-	if _, err := Shed(r, 50_000); err != nil || string(r.Result) != "[1,2]" || strings.Contains(strings.Join(r.Notes, "\n"), "most of a long result") {
-		t.Error(err, string(r.Result), r.Notes)
-	}
+	_, err := Shed(r, 50_000)
+	expect(t, err == nil && string(r.Result) == "[1,2]" && !strings.Contains(strings.Join(r.Notes, "\n"), "most of a long result"),
+		"%+v %+v %+v", err, string(r.Result), r.Notes)
 }
 
 // TestSmallRecordIsWhole: nothing is shed without need.
@@ -186,7 +162,5 @@ func TestSmallRecordIsWhole(t *testing.T) {
 		r.ExcInfo = &sessions.ExceptionInfo{Args: []json.RawMessage{json.RawMessage("1")}}
 	})
 	got := recordOf(given)
-	if got.Variables == nil || len(got.ExcInfo.Args) != 1 || string(got.Result) != "[1,2]" || len(got.Notes) != 0 {
-		t.Errorf("%+v", got)
-	}
+	expect(t, got.Variables != nil && len(got.ExcInfo.Args) == 1 && string(got.Result) == "[1,2]" && len(got.Notes) == 0, "%+v", got)
 }

@@ -251,17 +251,12 @@ func TestText(t *testing.T) {
 		got.Files = append(got.Files, txtar.File{Name: e.name, Data: []byte(text + "\n")})
 	}
 	if *update {
-		if err := os.WriteFile(file, txtar.Format(&got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(file, txtar.Format(&got), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(txtar.Format(&got))); diff != "" {
-		t.Errorf("texts differ from %s (-want +got)\n%s", file, diff)
-	}
+	must(t, err)
+	diff := cmp.Diff(string(want), string(txtar.Format(&got)))
+	expect(t, diff == "", "texts differ from %s (-want +got)\n%s", file, diff)
 }
 
 // TestTextBudget: within any sensible budget, nothing that matters is lost.
@@ -273,12 +268,9 @@ func TestTextBudget(t *testing.T) {
 			if n := utf8.RuneCountInString(text); n > budget+350 { // lines of fixed length may pass a small budget
 				t.Errorf("%s: %d characters with a budget of %d", e.name, n, budget)
 			}
-			if !utf8.ValidString(text) || !strings.HasSuffix(text, v.closing()) {
-				t.Errorf("%s: broken or without its closing line", e.name)
-			}
-			if trace := e.result.Traceback; !strings.Contains(text, lastLine(trace)) {
-				t.Errorf("%s: the error %q is cut away", e.name, lastLine(trace))
-			}
+			expect(t, utf8.ValidString(text) && strings.HasSuffix(text, v.closing()), "%s: broken or without its closing line", e.name)
+			trace := e.result.Traceback
+			expect(t, strings.Contains(text, lastLine(trace)), "%s: the error %q is cut away", e.name, lastLine(trace))
 		}
 	}
 }
@@ -291,13 +283,10 @@ func TestOutputGetsWhatIsLeft(t *testing.T) {
 	})
 	text := view{Result: r, Call: Call{Variable: "x"}, budget: 4000}.text()
 	outputs, results := strings.Count(text, "o"), strings.Count(text, "r")
-	if outputs < 2700 || results < 800 || len(text) > 4000 || len(text) < 3800 {
-		t.Errorf("%d of output, %d of the result, %d in all", outputs, results, len(text))
-	}
+	expect(t, outputs >= 2700 && results >= 800 && len(text) <= 4000 && len(text) >= 3800, "%d of output, %d of the result, %d in all", outputs, results, len(text))
 	r.Stdout = "short\n"
-	if text = (view{Result: r, Call: Call{Variable: "x"}, budget: 4000}).text(); strings.Count(text, "r") < 3600 {
-		t.Errorf("the result got %d characters though the output is short", strings.Count(text, "r"))
-	}
+	text = (view{Result: r, Call: Call{Variable: "x"}, budget: 4000}).text()
+	expect(t, strings.Count(text, "r") >= 3600, "the result got %d characters though the output is short", strings.Count(text, "r"))
 }
 
 func lastLine(text string) string {
@@ -311,9 +300,8 @@ func TestManyNames(t *testing.T) {
 	r := example(func(r *sessions.Result) {
 		r.Variables = &sessions.VariableDiff{Added: names, More: map[string]int{"added": 29_002}}
 	})
-	if text := (view{Result: r, budget: 4000}).text(); !strings.Contains(text, " and 29982 more") {
-		t.Error(text)
-	}
+	text := (view{Result: r, budget: 4000}).text()
+	expect(t, strings.Contains(text, " and 29982 more"), "%+v", text)
 }
 
 // TestPlainlyAssigned: what the code says of itself is not told again.
@@ -332,9 +320,7 @@ func TestPlainlyAssigned(t *testing.T) {
 		"s: str = 'x = 1'\nprint('y = 2')":                                      {"s": true, "y": false},
 	} {
 		for name, want := range names {
-			if assigns(code, name) != want {
-				t.Errorf("%q in %q: %v", name, code, !want)
-			}
+			expect(t, assigns(code, name) == want, "%q in %q: %v", name, code, !want)
 		}
 	}
 }
@@ -343,8 +329,6 @@ func TestPlainlyAssigned(t *testing.T) {
 func TestWhatRanIsNoError(t *testing.T) {
 	for _, e := range examples {
 		got := box(Options{}).Answer(t.Context(), mcp.CallToolRequest{}, e.result, Call{Variable: e.variable})
-		if got.IsError {
-			t.Errorf("%s: isError", e.name)
-		}
+		expect(t, !got.IsError, "%s: isError", e.name)
 	}
 }

@@ -101,8 +101,7 @@ ZeroDivisionError: division by zero
 			"  … 2 frames in json, importlib\n  File \"p.py\", line 1, in h\nE\n",
 		},
 	} {
-		if diff := cmp.Diff(test.want, folded(test.trace)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		diff := cmp.Diff(test.want, folded(test.trace))
+		expect(t, diff == "", "%s (-want +got):\n%s", name, diff)
 	}
 }

@@ -8,8 +8,7 @@ func TestShortWarnings(t *testing.T) {
 		"<cell 3>:2: UserWarning: mine\n  warnings.warn(\"mine\")\n":                                               "<cell 3>:2: UserWarning: mine\n  warnings.warn(\"mine\")\n",
 		"found /usr/lib/site-packages/numpy\n  warnings.warn(\n":                                                   "found /usr/lib/site-packages/numpy\n  warnings.warn(\n",
 	} {
-		if got := shortWarnings(text); got != want {
-			t.Errorf("%q became %q, not %q", text, got, want)
-		}
+		got := shortWarnings(text)
+		expect(t, got == want, "%q became %q, not %q", text, got, want)
 	}
 }

@@ -135,21 +135,15 @@ func newHouse(t *testing.T, every time.Duration) *house {
 func (h *house) connect(t *testing.T, options ...client.ClientOption) (*client.Client, chan mcp.JSONRPCNotification) {
 	t.Helper()
 	c, err := client.NewInProcessClientWithOptions(h.server, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	notifications := make(chan mcp.JSONRPCNotification, 1000)
 	c.OnNotification(func(n mcp.JSONRPCNotification) { notifications <- n })
-	if err := c.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start(t.Context()))
 	var hello mcp.InitializeRequest
 	hello.Params.ClientInfo = mcp.Implementation{Name: "tester", Version: "1"}
 	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
-	if _, err := c.Initialize(t.Context(), hello); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(c.Initialize(t.Context(), hello)))
 	return c, notifications
 }
 
@@ -192,6 +186,19 @@ func readText(t *testing.T, c *client.Client, address string) string {
 var eras = map[string][]client.ClientOption{
 	"modern": nil,
 	"legacy": {client.WithLegacyProtocolOnly()},
+}
+
+// inEachEra runs a test with two clients of a house.
+func inEachEra(t *testing.T, test func(t *testing.T, c, stranger *client.Client)) {
+	t.Helper()
+	h := newHouse(t, time.Hour)
+	for era, options := range eras {
+		t.Run(era, func(t *testing.T) {
+			c, _ := h.connect(t, options...)
+			stranger, _ := h.connect(t, options...)
+			test(t, c, stranger)
+		})
+	}
 }
 
 // call calls a tool with arguments written as JSON.

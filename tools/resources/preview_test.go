@@ -22,16 +22,12 @@ func TestPreviewResource(t *testing.T) {
 			h.resources.PreviewReady = func(context.Context) { waited++ }
 			c, _ := h.connect(t, options...)
 			listed, err := c.ListResources(t.Context(), mcp.ListResourcesRequest{})
-			if err != nil || len(listed.Resources) != 1 || listed.Resources[0].URI != uri.Preview || listed.Resources[0].MIMEType != "text/markdown" {
-				t.Errorf("%v: %+v", err, listed)
-			}
-			if got := readText(t, c, uri.Preview); got != uri.AboutPreview+"one" {
-				t.Errorf("%q", got)
-			}
+			expect(t, err == nil && len(listed.Resources) == 1 && listed.Resources[0].URI == uri.Preview && listed.Resources[0].MIMEType == "text/markdown",
+				"%v: %+v", err, listed)
+			same(t, uri.AboutPreview+"one", readText(t, c, uri.Preview))
 			// Who only watches for changes must not hold up the other resources.
-			if _, err := h.resources.previewNow(t.Context()); err != nil || waited != 1 {
-				t.Errorf("%v, waited %d times", err, waited)
-			}
+			_, err = h.resources.previewNow(t.Context())
+			expect(t, err == nil && waited == 1, "%v, waited %d times", err, waited)
 		})
 	}
 }

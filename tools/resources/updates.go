@@ -132,11 +132,15 @@ func (u *updates) refuse(ctx context.Context, _, message any) error {
 	var request struct {
 		Method mcp.MCPMethod `json:"method"`
 		Params struct {
-			URI string `json:"uri"`
+			URI  string    `json:"uri"`
+			Meta *mcp.Meta `json:"_meta"`
 		} `json:"params"`
 	}
 	if json.Unmarshal(raw, &request) != nil || request.Method != mcp.MethodResourcesSubscribe {
 		return nil
+	}
+	if mcp.IsModernProtocol(request.Params.Meta.ProtocolVersion()) {
+		return nil // that era has no such method, which is for the library to say
 	}
 	_, err := u.allow(ctx, request.Params.URI)
 	return err

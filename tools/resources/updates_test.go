@@ -49,17 +49,13 @@ func subscribeTo(t *testing.T, c *client.Client, notifications chan mcp.JSONRPCN
 	t.Helper()
 	if modern {
 		stop, err := c.ListenAsync(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: uris, ResourcesListChanged: true}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Cleanup(stop)
 		await(t, notifications, mcp.MethodNotificationSubscriptionsAcknowledged)
 		return
 	}
 	for _, address := range uris {
-		if err := subscribe(c, address); err != nil {
-			t.Fatal(err)
-		}
+		must(t, subscribe(c, address))
 	}
 }
 
@@ -80,9 +76,8 @@ func TestSubscribersHearOfChanges(t *testing.T) {
 			subscribeTo(t, c, notifications, era == "modern", output, interpreter, record, file)
 			h.more <- "line"
 			awaitUpdate(t, notifications, output)
-			if got := readText(t, c, output); !strings.HasPrefix(got, "line\n[") || !strings.Contains(got, "may print more") {
-				t.Errorf("%q", got)
-			}
+			got := readText(t, c, output)
+			expect(t, strings.HasPrefix(got, "line\n[") && strings.Contains(got, "may print more"), "%q", got)
 			h.more <- "another"
 			awaitUpdate(t, notifications, output)
 			call(t, c, "manage_interpreters", `{"operation":"upload","path":"a.txt","content":"longer"}`)
@@ -107,9 +102,8 @@ func TestListsThatChange(t *testing.T) {
 			}
 			_, id := run(t, c, `{"code":"figure a.png x"}`)
 			await(t, notifications, mcp.MethodNotificationResourcesListChanged)
-			if uris := listedURIs(t, c); len(uris) != 3 {
-				t.Errorf("%v", uris)
-			}
+			uris := listedURIs(t, c)
+			expect(t, len(uris) == 3, "%v", uris)
 			run(t, c, `{"code":"figure b.png x\nmore","wait":0.01}`)
 			await(t, notifications, mcp.MethodNotificationResourcesListChanged)
 			close(h.more)
@@ -132,29 +126,22 @@ func TestSubscriptionsToAnothers(t *testing.T) {
 	for address, words := range map[string]string{
 		uri.OfOutput(id, 1, 0): "Interpreter " + id + " not found", uri.OfInterpreter(id): "not found", uri.OfFile(id, "."): "not found", "file:///etc/passwd": "no such resource",
 	} {
-		if err := subscribe(stranger, address); err == nil || !strings.Contains(err.Error(), words) {
-			t.Errorf("%s: %v", address, err)
-		}
+		err := subscribe(stranger, address)
+		expect(t, err != nil && strings.Contains(err.Error(), words), "%s: %v", address, err)
 	}
 	modern, notifications := h.connect(t)
 	stop, err := modern.ListenAsync(t.Context(), mcp.SubscriptionFilter{ResourceSubscriptions: []string{uri.OfOutput(id, 1, 0)}, ResourcesListChanged: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer stop()
 	ack := await(t, notifications, mcp.MethodNotificationSubscriptionsAcknowledged)
-	if granted := fmt.Sprint(ack.Params.AdditionalFields["notifications"]); strings.Contains(granted, id) || !strings.Contains(granted, "true") {
-		t.Errorf("acknowledged: %v", granted)
-	}
+	granted := fmt.Sprint(ack.Params.AdditionalFields["notifications"])
+	expect(t, !strings.Contains(granted, id) && strings.Contains(granted, "true"), "acknowledged: %v", granted)
 	h.more <- "secret"
 	_, own := run(t, modern, `{"code":"figure own.png x"}`) // what comes now is heard of
 	await(t, notifications, mcp.MethodNotificationResourcesListChanged)
-	if uris := listedURIs(t, modern); strings.Contains(strings.Join(uris, " "), id) || !strings.Contains(uris[0], own) {
-		t.Errorf("%v", uris)
-	}
-	if len(theirs) != 0 {
-		t.Errorf("a stranger heard %v", <-theirs)
-	}
+	uris := listedURIs(t, modern)
+	expect(t, !strings.Contains(strings.Join(uris, " "), id) && strings.Contains(uris[0], own), "%v", uris)
+	expect(t, len(theirs) == 0, "a stranger heard something")
 }
 
 // TestUpdatesForgetWhoIsGone: who left is not kept, and nothing is looked at when nobody
@@ -176,17 +163,13 @@ func TestUpdatesForgetWhoIsGone(t *testing.T) {
 		if err := c.Unsubscribe(t.Context(), request); err != nil { //nolint:staticcheck // it is how the earlier eras unsubscribe
 			t.Fatal(err)
 		}
-		if !nobody() {
-			t.Error("who watches nothing is kept")
-		}
+		expect(t, nobody(), "who watches nothing is kept")
 	}
 	subscribeTo(t, c, notifications, false, uri.OfInterpreter(id))
 	_ = c.Close()
 	modern, notifications := h.connect(t)
 	stop, err := modern.ListenAsync(t.Context(), mcp.SubscriptionFilter{ResourcesListChanged: true}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	await(t, notifications, mcp.MethodNotificationSubscriptionsAcknowledged)
 	stop()
 	eventually(t, nobody)
@@ -199,13 +182,10 @@ func TestSubscriptionsAreBounded(t *testing.T) {
 	_, id := run(t, c, `{"code":"x"}`)
 	for i := range mostSubscriptions {
 		run(t, c, `{"code":"x"}`)
-		if err := subscribe(c, uri.OfExecution(id, min(i+1, 100))+strings.Repeat("/stdout", i&1)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, subscribe(c, uri.OfExecution(id, min(i+1, 100))+strings.Repeat("/stdout", i&1)))
 	}
-	if err := subscribe(c, uri.OfInterpreter(id)); err == nil || !strings.Contains(err.Error(), "unsubscribe") {
-		t.Errorf("%v", err)
-	}
+	err := subscribe(c, uri.OfInterpreter(id))
+	expect(t, err != nil && strings.Contains(err.Error(), "unsubscribe"), "%v", err)
 }
 
 // slowLibrary takes its time for one client, until release is closed.
@@ -245,16 +225,13 @@ func TestOneSlowLookDelaysNobody(t *testing.T) {
 		add("quick")
 	}
 	for range looksAtOnce {
-		if client := <-heard; client != "quick" {
-			t.Errorf("%s heard first", client)
-		}
+		client := <-heard
+		expect(t, client == "quick", "%s heard first", client)
 	}
 	u.stop()
 	close(l.release)
 	u.close()
-	if len(heard) != 0 {
-		t.Errorf("%s heard of a look that was cut short", <-heard)
-	}
+	expect(t, len(heard) == 0, "somebody heard of a look that was cut short")
 }
 
 // TestWhatIsAskedDuringALook is not forgotten with its end.
@@ -338,13 +315,9 @@ func TestWhoLeftIsNotLookedFor(t *testing.T) {
 	}
 	gone := owner(id)
 	h.resources.Leave(gone)
-	if owner(id) != "" || owner(staying) == "" {
-		t.Errorf("%v", whose)
-	}
+	expect(t, owner(id) == "" && owner(staying) != "", "%v", whose)
 	h.resources.Close()
-	if owner(staying) != "" {
-		t.Error("it goes on")
-	}
+	expect(t, owner(staying) == "", "it goes on")
 }
 
 func TestSubscriptionsAreBoundedForAClient(t *testing.T) {
@@ -362,13 +335,10 @@ func TestSubscriptionsAreBoundedForAClient(t *testing.T) {
 	add("greedy", mostOfClient-1)
 	add("greedy", 1)
 	add(sessions.Anonymous, mostOfClient)
-	if u.room("greedy") != 0 || u.room("another") != mostOfClient || u.room(sessions.Anonymous) != mostOfClient {
-		t.Errorf("%d, %d, %d", u.room("greedy"), u.room("another"), u.room(sessions.Anonymous))
-	}
+	expect(t, u.room("greedy") == 0 && u.room("another") == mostOfClient && u.room(sessions.Anonymous) == mostOfClient,
+		"%d, %d, %d", u.room("greedy"), u.room("another"), u.room(sessions.Anonymous))
 	add(sessions.Anonymous, mostInAll)
-	if u.room("another") != 0 {
-		t.Errorf("%d", u.room("another"))
-	}
+	expect(t, u.room("another") == 0, "%d", u.room("another"))
 }
 
 // TestEscapedSubscriptionsAreRefused as any other.
@@ -381,9 +351,8 @@ func TestEscapedSubscriptionsAreRefused(t *testing.T) {
 		`{"method":"resources/unsubscribe","params":{"uri":"file:///etc/passwd"}}`:       false,
 		`{"method":"tools/call","params":{"_meta":7,"arguments":"resources/subscribe"}}`: false,
 	} {
-		if err := u.refuse(t.Context(), nil, json.RawMessage(message)); (err != nil) != refused {
-			t.Errorf("%s: %v", message, err)
-		}
+		err := u.refuse(t.Context(), nil, json.RawMessage(message))
+		expect(t, (err != nil) == refused, "%s: %v", message, err)
 	}
 }
 
@@ -402,7 +371,5 @@ func TestWhoEscapesTheWholeMethodIsRefused(t *testing.T) {
 	request := &mcp.SubscribeRequest{}
 	request.Params.URI = "file:///etc/passwd"
 	u.subscribe(t.Context(), nil, request)
-	if request.Params.URI != "" || len(u.subscribers) != 0 {
-		t.Errorf("%q", request.Params.URI)
-	}
+	expect(t, request.Params.URI == "" && len(u.subscribers) == 0, "%q", request.Params.URI)
 }

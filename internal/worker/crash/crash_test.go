@@ -3,8 +3,11 @@ package crash
 import (
 	"testing"
 
+	"understudy/internal/check"
 	"understudy/sessions"
 )
+
+var expect = check.Expect
 
 const segfault = `Fatal Python error: Aborted
 
@@ -55,9 +58,8 @@ func TestReason(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			test.crash.Trace = lastFault(test.trace)
-			if got := reason(&test.crash, test.cause); got != test.want {
-				t.Errorf("got %q\nwant %q", got, test.want)
-			}
+			got := reason(&test.crash, test.cause)
+			expect(t, got == test.want, "got %q\nwant %q", got, test.want)
 		})
 	}
 }
@@ -65,9 +67,8 @@ func TestReason(t *testing.T) {
 func TestFaultNamesTheCodeFile(t *testing.T) {
 	t.Parallel()
 	for codeFile, want := range map[string]string{"": "at <cell 12>, line 1", "a$1.py": "at a$1.py, line 1"} {
-		if got := underName("at <cell 12>, line 1", codeFile); got != want {
-			t.Errorf("%q: %q", codeFile, got)
-		}
+		got := underName("at <cell 12>, line 1", codeFile)
+		expect(t, got == want, "%q: %q", codeFile, got)
 	}
 }
 
@@ -83,7 +84,6 @@ Current thread 0x00007f33cc [Main] (most recent call first):
   File "/usr/lib/python3.11/ctypes/__init__.py", line 519 in string_at
   File "<cell 3>", line 1 in f
   File "<cell 4>", line 2 in <module>`
-	if got := lastFault(segfault); got != want {
-		t.Errorf("got %s", got)
-	}
+	got := lastFault(segfault)
+	expect(t, got == want, "got %s", got)
 }

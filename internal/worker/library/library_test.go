@@ -7,7 +7,11 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"understudy/internal/check"
 )
+
+var expect, insist = check.Expect, check.Insist
 
 func testPackages(text string) map[string]fs.FS {
 	return map[string]fs.FS{
@@ -23,18 +27,14 @@ func testPackages(text string) map[string]fs.FS {
 func mustLibrary(t *testing.T, cache, text string) *Library {
 	t.Helper()
 	l, err := New(cache, testPackages(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	return l
 }
 
 func mustEnsure(t *testing.T, l *Library) string {
 	t.Helper()
 	dir, err := l.Ensure()
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	return dir
 }
 
@@ -53,9 +53,8 @@ func TestLibraryIsRepaired(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "matplotlib_capture")); err != nil {
 		t.Fatal(err)
 	}
-	if again := mustEnsure(t, l); again != dir {
-		t.Errorf("moved from %s to %s", dir, again)
-	}
+	again := mustEnsure(t, l)
+	expect(t, again == dir, "moved from %s to %s", dir, again)
 	for path, want := range map[string]string{changed: "first", removed: "x = 1\n"} {
 		if data, err := os.ReadFile(path); err != nil || string(data) != want {
 			t.Errorf("%s: %q, %v", path, data, err)
@@ -73,9 +72,7 @@ func TestLibrariesOfTwoVersionsLieSideBySide(t *testing.T) {
 	t.Parallel()
 	cache := t.TempDir()
 	first, second := mustEnsure(t, mustLibrary(t, cache, "first")), mustEnsure(t, mustLibrary(t, cache, "second"))
-	if first == second {
-		t.Fatal("different contents, one directory")
-	}
+	insist(t, first != second, "different contents, one directory")
 }
 
 // Servers that start at the same time share the cache; each has its own lock.
@@ -98,7 +95,5 @@ func TestLibraryIsExtractedByManyAtOnce(t *testing.T) {
 	}
 	servers.Wait()
 	entries, err := os.ReadDir(cache)
-	if err != nil || len(entries) != 1 {
-		t.Errorf("the cache holds %v, %v", entries, err)
-	}
+	expect(t, err == nil && len(entries) == 1, "the cache holds %v, %v", entries, err)
 }

@@ -9,10 +9,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"understudy/internal/check"
 	"understudy/internal/proc"
 	"understudy/internal/sandbox"
 	"understudy/sessions"
 )
+
+var expect, insist = check.Expect, check.Insist
 
 // A fakeWorker is this process, as a worker.
 type fakeWorker struct {
@@ -79,9 +82,8 @@ func TestScarceMemoryIsLookedAtSeldomWhileNothingRuns(t *testing.T) {
 
 func TestReserve(t *testing.T) {
 	for all, want := range map[uint64]uint64{512 << 20: 64 << 20, 4 << 30: 256 << 20, 100 << 30: (100 << 30) / 25} {
-		if got := reserve(all); got != want {
-			t.Errorf("%d of %d, want %d", got, all, want)
-		}
+		got := reserve(all)
+		expect(t, got == want, "%d of %d, want %d", got, all, want)
 	}
 }
 
@@ -141,9 +143,7 @@ func TestJudge(t *testing.T) {
 // not ended for that. Where nobody else does, who is alone is.
 func TestOnlyWritersEndInACommonDirectory(t *testing.T) {
 	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	var stat unix.Statfs_t
 	if err := unix.Statfs(dir, &stat); err != nil || stat.Type == unix.TMPFS_MAGIC {
 		t.Skip("the kernel doesn't count what is written here", err)
@@ -162,9 +162,7 @@ func TestOnlyWritersEndInACommonDirectory(t *testing.T) {
 // Files that were held may grow again once there is room, also where nothing runs.
 func TestRoomAgain(t *testing.T) {
 	p := &place{limit: 1000, size: 900, held: true}
-	if !p.isDue(time.Now(), 0, time.Second) {
-		t.Error("nobody looks whether files may grow again")
-	}
+	expect(t, p.isDue(time.Now(), 0, time.Second), "nobody looks whether files may grow again")
 	if p.size = 1100; p.isDue(time.Now(), 0, time.Second) {
 		t.Error("what is full is counted all the time")
 	}
@@ -198,9 +196,8 @@ func TestMemoryIsLookedAtInALongLook(t *testing.T) {
 func TestAnUnclearErrorIsNoLimit(t *testing.T) {
 	l, _ := testLimiter(t, sandbox.Limits{FileSize: 1 << 20})
 	met := troubleOf(Outcome{Traceback: "sqlite3.OperationalError: disk I/O error"})
-	if notes := l.fileNotes(t.TempDir(), met, false); !met.unclear || len(notes) > 0 {
-		t.Errorf("%+v %q", met, notes)
-	}
+	notes := l.fileNotes(t.TempDir(), met, false)
+	expect(t, met.unclear && len(notes) == 0, "%+v %q", met, notes)
 }
 
 // A count that runs out of time is not waited for again.
@@ -213,7 +210,6 @@ func TestACountOutOfTime(t *testing.T) {
 	if p.size != uncounted || p.runs[w].base != uncounted || p.looked.IsZero() {
 		t.Errorf("%+v %+v", p, p.runs[w])
 	}
-	if notes := l.endRun(p, w, &trouble{tooLarge: true}); len(notes) > 0 {
-		t.Errorf("%q", notes)
-	}
+	notes := l.endRun(p, w, &trouble{tooLarge: true})
+	expect(t, len(notes) == 0, "%q", notes)
 }

@@ -10,9 +10,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"understudy/internal/check"
 	"understudy/internal/worker/workertest"
 	"understudy/sessions"
 )
+
+var expect, insist = check.Expect, check.Insist
 
 // testOutputs returns outputs and the writing ends of their pipes.
 func testOutputs(t *testing.T) (*Outputs, [2]*os.File) {
@@ -25,9 +28,7 @@ func testOutputs(t *testing.T) (*Outputs, [2]*os.File) {
 		}
 	}
 	o, err := newOutputs(readers[0], readers[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	t.Cleanup(func() {
 		o.Close()
 		CloseFiles(writers[:])
@@ -49,15 +50,13 @@ func TestDetachHasAllThatWasWritten(t *testing.T) {
 		}
 		o.Detach()
 		_, _ = writers[0].WriteString("later")
-		if out, err := sink.Text(sessions.Stdout), sink.Text(sessions.Stderr); out != "abcd\n" || err != out {
-			t.Fatalf("got %q and %q", out, err)
-		}
+		out, err := sink.Text(sessions.Stdout), sink.Text(sessions.Stderr)
+		insist(t, out == "abcd\n" && err == out, "got %q and %q", out, err)
 		next := workertest.NewRecorder()
 		o.Attach(next)
 		o.Detach()
-		if got := next.Text(sessions.Stdout); got != "later" {
-			t.Fatalf("held output: got %q", got)
-		}
+		got := next.Text(sessions.Stdout)
+		insist(t, got == "later", "held output: got %q", got)
 	}
 }
 
@@ -94,9 +93,7 @@ func TestHeldKeepsTheNewestAndSaysSo(t *testing.T) {
 		h.add(sessions.Stdout, bytes.Repeat([]byte("o"), heldPieceSize))
 	}
 	h.add(sessions.Stderr, []byte("end"))
-	if h.size > heldLimit {
-		t.Errorf("%d bytes are held, the limit is %d", h.size, heldLimit)
-	}
+	expect(t, h.size <= heldLimit, "%d bytes are held, the limit is %d", h.size, heldLimit)
 	if got := h.tail(sessions.Stderr, 2); got != "nd" {
 		t.Errorf("tail: got %q", got)
 	}
@@ -104,18 +101,13 @@ func TestHeldKeepsTheNewestAndSaysSo(t *testing.T) {
 	h.flush(sink)
 	out := sink.Text(sessions.Stdout)
 	note, rest, _ := strings.Cut(out, "\n")
-	if !strings.Contains(note, "bytes printed between two executions were dropped") {
-		t.Errorf("no note: %.80q", out)
-	}
-	if dropped := 40*heldPieceSize - len(rest); !strings.Contains(note, fmt.Sprintf("[%d ", dropped)) {
-		t.Errorf("%q, but %d bytes are missing", note, dropped)
-	}
+	expect(t, strings.Contains(note, "bytes printed between two executions were dropped"), "no note: %.80q", out)
+	dropped := 40*heldPieceSize - len(rest)
+	expect(t, strings.Contains(note, fmt.Sprintf("[%d ", dropped)), "%q, but %d bytes are missing", note, dropped)
 	if got := sink.Text(sessions.Stderr); got != "end" {
 		t.Errorf("stderr: got %q", got)
 	}
-	if len(h.pieces) != 0 || h.size != 0 || h.dropped != 0 {
-		t.Error("something is held after the flush")
-	}
+	expect(t, len(h.pieces) == 0 && h.size == 0 && h.dropped == 0, "something is held after the flush")
 }
 
 func TestHeldBoundsManySmallPieces(t *testing.T) {
@@ -124,9 +116,7 @@ func TestHeldBoundsManySmallPieces(t *testing.T) {
 	for i := range 100_000 {
 		h.add(sessions.Stream(i%2), []byte("x"))
 	}
-	if len(h.pieces) > heldLimit/heldPieceCost {
-		t.Errorf("%d pieces are held", len(h.pieces))
-	}
+	expect(t, len(h.pieces) <= heldLimit/heldPieceCost, "%d pieces are held", len(h.pieces))
 }
 
 // TestOutputBetweenTwoExecutionsIsTakenOnce: by the next execution, or by who asks before.
@@ -136,18 +126,16 @@ func TestOutputBetweenTwoExecutionsIsTakenOnce(t *testing.T) {
 	sink := workertest.NewRecorder()
 	o.Attach(sink)
 	_, _ = writers[0].WriteString("during")
-	if pieces := o.Take(); pieces != nil {
-		t.Errorf("taken during an execution: %q", pieces)
-	}
+	pieces := o.Take()
+	expect(t, pieces == nil, "taken during an execution: %q", pieces)
 	o.Detach()
 	_, _ = writers[1].WriteString("after")
 	want := []sessions.Piece{{Stream: sessions.Stderr, Text: []byte("after")}}
 	if got := o.Take(); !cmp.Equal(got, want) {
 		t.Errorf("taken: %q", got)
 	}
-	if size := o.Size(); size != 0 {
-		t.Errorf("%d bytes are left", size)
-	}
+	size := o.Size()
+	expect(t, size == 0, "%d bytes are left", size)
 	next := workertest.NewRecorder()
 	o.Attach(next)
 	o.Detach()

@@ -13,8 +13,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"understudy/internal/check"
 	"understudy/sessions"
 )
+
+var expect, insist = check.Expect, check.Insist
 
 // rawFrame builds a frame as a worker would send it.
 func rawFrame(header string, attachments ...string) []byte {
@@ -28,13 +31,9 @@ func TestReadFrameWithAttachments(t *testing.T) {
 	data = append(data, rawFrame(`{"type":"done"}`)...)
 	r := iotest.OneByteReader(bytes.NewReader(data))
 	f, err := Read(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	want := [][]byte{[]byte("abc"), {}, []byte("de")}
-	if f.Kind != TypeFigure || !cmp.Equal(f.attachments, want) {
-		t.Errorf("got %s with %q, want figure with %q", f.Kind, f.attachments, want)
-	}
+	expect(t, f.Kind == TypeFigure && cmp.Equal(f.attachments, want), "got %s with %q, want figure with %q", f.Kind, f.attachments, want)
 	if f, err = Read(r); err != nil || f.Kind != TypeDone {
 		t.Errorf("second frame: %s, %v", f.Kind, err)
 	}
@@ -48,9 +47,7 @@ func TestReadFrameOfMoreThanIsTrusted(t *testing.T) {
 	big := bytes.Repeat([]byte{7}, 3*trustedSize)
 	data := rawFrame(`{"type":"figure","attachments":[3145728]}`, string(big))
 	f, err := Read(bytes.NewReader(data))
-	if err != nil || !bytes.Equal(f.attachments[0], big) {
-		t.Errorf("got %d bytes, %v", len(f.attachments), err)
-	}
+	expect(t, err == nil && bytes.Equal(f.attachments[0], big), "got %d bytes, %v", len(f.attachments), err)
 	if _, err := Read(bytes.NewReader(data[:len(data)-1])); err != io.ErrUnexpectedEOF {
 		t.Errorf("a cut attachment gives %v, want io.ErrUnexpectedEOF", err)
 	}
@@ -62,9 +59,7 @@ func TestReadFrameWithoutRoom(t *testing.T) {
 	defer reading.Add(-maxReading)
 	data := rawFrame(`{"type":"figure","attachments":[2097152,3]}`, string(make([]byte, 2<<20)), "abc")
 	f, err := Read(bytes.NewReader(data))
-	if err != nil || f.attachments[0] != nil || string(f.attachments[1]) != "abc" {
-		t.Errorf("%d attachments, %v", len(f.attachments), err)
-	}
+	expect(t, err == nil && f.attachments[0] == nil && string(f.attachments[1]) == "abc", "%d attachments, %v", len(f.attachments), err)
 	if _, err := Read(bytes.NewReader(data[:2<<20])); err != io.ErrUnexpectedEOF {
 		t.Errorf("a cut attachment gives %v", err)
 	}
@@ -74,13 +69,9 @@ func TestEncodeFrameReadsBack(t *testing.T) {
 	t.Parallel()
 	sent := Run{Execution: 3, Kind: sessions.RunsCode, Arguments: json.RawMessage("{}"), Code: "print('\x00 ä \u2028')", ResultVarName: "x"}
 	data, err := Encode(TypeRun, sent)
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	f, err := Read(bytes.NewReader(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	var got Run
 	if err := f.Decode(&got); err != nil || !cmp.Equal(got, sent) || f.Kind != TypeRun {
 		t.Errorf("got %s %+v, %v", f.Kind, got, err)
@@ -93,9 +84,7 @@ func TestEncodeFrameReadsBack(t *testing.T) {
 func TestEncodeFrameRefusesTooMuch(t *testing.T) {
 	t.Parallel()
 	_, err := Encode(TypeRun, Run{Code: strings.Repeat("x", MaxHeader)})
-	if wordOf(err) != "header" {
-		t.Errorf("got %v", err)
-	}
+	expect(t, wordOf(err) == "header", "got %v", err)
 }
 
 // wordOf returns the kind of break that err tells, as the archives name it.
@@ -122,9 +111,7 @@ func FuzzReadFrame(f *testing.F) {
 		for {
 			frame, err := Read(r)
 			if err != nil {
-				if err != io.EOF && wordOf(err) == "" {
-					t.Errorf("an error of no known kind: %v", err)
-				}
+				expect(t, err == io.EOF || wordOf(err) != "", "an error of no known kind: %v", err)
 				return
 			}
 			checkFrame(t, frame)
@@ -135,16 +122,12 @@ func FuzzReadFrame(f *testing.F) {
 // checkFrame checks what must hold for every frame that was read.
 func checkFrame(t *testing.T, f Frame) {
 	t.Helper()
-	if !knownTypes[f.Kind] || !json.Valid(f.header) {
-		t.Errorf("accepted type %q, header %q", f.Kind, f.header)
-	}
+	expect(t, knownTypes[f.Kind] && json.Valid(f.header), "accepted type %q, header %q", f.Kind, f.header)
 	var fields struct{ Attachments []int }
 	if err := json.Unmarshal(f.header, &fields); err != nil {
 		t.Fatal(err)
 	}
-	if len(fields.Attachments) != len(f.attachments) {
-		t.Fatalf("%d attachments for sizes %v", len(f.attachments), fields.Attachments)
-	}
+	insist(t, len(fields.Attachments) == len(f.attachments), "%d attachments for sizes %v", len(f.attachments), fields.Attachments)
 	for i, size := range fields.Attachments {
 		if len(f.attachments[i]) != size {
 			t.Errorf("attachment %d has %d bytes, announced were %d", i, len(f.attachments[i]), size)
@@ -196,11 +179,7 @@ func TestFew(t *testing.T) {
 		var message Done
 		err := Frame{Kind: TypeDone, header: []byte(test.header)}.Decode(&message)
 		var protocol *Error
-		if (err == nil) != test.ok || err != nil && !errors.As(err, &protocol) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if name == "notes" && (!cmp.Equal(message.Notes, few[string]{"a", "b"}) || message.Exception.Stack[0].Function != "g") {
-			t.Errorf("%+v", message)
-		}
+		expect(t, (err == nil) == test.ok && (err == nil || errors.As(err, &protocol)), "%s: %v", name, err)
+		expect(t, name != "notes" || cmp.Equal(message.Notes, few[string]{"a", "b"}) && message.Exception.Stack[0].Function == "g", "%+v", message)
 	}
 }

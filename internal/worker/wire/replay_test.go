@@ -38,14 +38,10 @@ var messages = map[string]func() any{
 func TestRecordedConversations(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("../../../pyworker/testdata/*.txtar")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no recorded conversations: %v", err)
-	}
+	insist(t, err == nil && len(paths) != 0, "no recorded conversations: %v", err)
 	for _, path := range paths {
 		archive, err := txtar.ParseFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		insist(t, err == nil, "%v", err)
 		for _, file := range archive.Files {
 			t.Run(filepath.Base(path)+"/"+file.Name, func(t *testing.T) {
 				_, name, _ := strings.Cut(file.Name, "-")
@@ -61,9 +57,7 @@ func TestRecordedConversations(t *testing.T) {
 
 func replayBroken(t *testing.T, word string, text []byte) {
 	data, err := hex.DecodeString(strings.Join(strings.Fields(withoutComments(text)), ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	if _, err = Read(bytes.NewReader(data)); wordOf(err) != word {
 		t.Errorf("got %v (%s), want an error of the kind %s", err, wordOf(err), word)
 	}
@@ -87,9 +81,7 @@ func parseRecorded(t *testing.T, text []byte) recorded {
 			r.volatile = strings.Fields(line)[1:]
 		case strings.HasPrefix(line, "attachment:"):
 			data, err := hex.DecodeString(strings.TrimSpace(strings.TrimPrefix(line, "attachment:")))
-			if err != nil {
-				t.Fatal(err)
-			}
+			insist(t, err == nil, "%v", err)
 			r.attachments = append(r.attachments, data)
 		default:
 			r.header = line
@@ -112,25 +104,17 @@ func withoutComments(text []byte) string {
 // writes the struct again, which must give the same values.
 func replayFrame(t *testing.T, name string, r recorded) {
 	newMessage, ok := messages[name]
-	if !ok {
-		t.Fatalf("no message for %s", name)
-	}
+	insist(t, ok, "no message for %s", name)
 	f, err := Read(bytes.NewReader(r.bytes(t)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !cmp.Equal(f.attachments, r.attachments) {
-		t.Errorf("attachments: got %x, want %x", f.attachments, r.attachments)
-	}
+	insist(t, err == nil, "%v", err)
+	expect(t, cmp.Equal(f.attachments, r.attachments), "attachments: got %x, want %x", f.attachments, r.attachments)
 	message := newMessage()
 	fields := jsonObject(t, f.header)
 	delete(fields, "attachments")
 	delete(fields, "type")
 	strictly(t, fields, message)
 	written, err := Encode(f.Kind, message)
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	again := jsonObject(t, written[4:])
 	want := jsonObject(t, []byte(r.header))
 	if strings.HasPrefix(name, "py-") {
@@ -138,9 +122,8 @@ func replayFrame(t *testing.T, name string, r recorded) {
 		dropEmpty(again)
 		dropEmpty(want)
 	}
-	if diff := cmp.Diff(want, again); diff != "" {
-		t.Errorf("written again, it differs (-recorded +written):\n%s", diff)
-	}
+	diff := cmp.Diff(want, again)
+	expect(t, diff == "", "written again, it differs (-recorded +written):\n%s", diff)
 }
 
 // bytes is the frame as it travels.
@@ -156,9 +139,7 @@ func (r recorded) bytes(t *testing.T) []byte {
 		header["attachments"] = sizes
 	}
 	text, err := json.Marshal(header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	return rawFrame(string(text), parts...)
 }
 
@@ -166,9 +147,7 @@ func (r recorded) bytes(t *testing.T) []byte {
 func strictly(t *testing.T, fields map[string]any, message any) {
 	t.Helper()
 	text, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
+	insist(t, err == nil, "%v", err)
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(message); err != nil {
@@ -182,9 +161,8 @@ func jsonObject(t *testing.T, text []byte) map[string]any {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
 	var object map[string]any
-	if err := decoder.Decode(&object); err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	err := decoder.Decode(&object)
+	insist(t, err == nil, "%s: %v", text, err)
 	return object
 }
 

@@ -21,10 +21,8 @@ try:
 except EOFError as error:
     why = str(error)
 `}, sink)
-	if err != nil || string(outcome.Result) != `"input() got no answer: nobody knows"` {
-		t.Errorf("%s, %v", outcome.Result, err)
-	}
-	expect(t, sink, "hello\nname? ada\nage? ", "")
+	expect(t, err == nil && string(outcome.Result) == `"input() got no answer: nobody knows"`, "%s, %v", outcome.Result, err)
+	expectText(t, sink, "hello\nname? ada\nage? ", "")
 }
 
 // answerWith answers the questions of one execution in order, each one twice.
@@ -40,29 +38,28 @@ func answerWith(sink *Recorder, replies ...sessions.Reply) {
 // answer that comes then is nobody's.
 func testAskingIsInterrupted(t *testing.T, s sessions.Starter) {
 	w := Start(t, s)
-	sink, ended := NewRecorder(), make(chan runEnd, 1)
+	sink, ended := NewRecorder(), make(chan End, 1)
 	run := func(code string) sessions.Question {
 		go func() {
 			outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: code}, sink)
-			ended <- runEnd{outcome, err}
+			ended <- End{outcome, err}
 		}()
 		return <-sink.Asked()
 	}
 	question := run("input('one ')")
-	if got := sink.Text(sessions.Stdout); got != "one " {
-		t.Errorf("%q had been printed when it asked", got)
-	}
+	got := sink.Text(sessions.Stdout)
+	expect(t, got == "one ", "%q had been printed when it asked", got)
 	if err := w.Interrupt(); err != nil {
 		t.Fatal(err)
 	}
-	if end := <-ended; end.err != nil || end.outcome.Exception == nil || end.outcome.Exception.Type != "KeyboardInterrupt" {
+	if end := <-ended; end.Err != nil || end.Outcome.Exception == nil || end.Outcome.Exception.Type != "KeyboardInterrupt" {
 		t.Fatalf("%+v", end)
 	}
 	question.Reply(sessions.Reply{Text: "late"})
 	Run(t, w, "x = 1")
 	question = run("input('two')")
 	w.Kill()
-	if end := <-ended; end.err == nil {
+	if end := <-ended; end.Err == nil {
 		t.Errorf("%+v", end)
 	}
 	question.Reply(sessions.Reply{Text: "later"})
@@ -74,10 +71,7 @@ func testLongAnswer(t *testing.T, s sessions.Starter) {
 	sink := NewRecorder()
 	go answerWith(sink, sessions.Reply{Text: strings.Repeat("\x01", 32<<10)}, sessions.Reply{Text: strings.Repeat("x", 1+32<<10)})
 	outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: "print(len(input()))\ninput()"}, sink)
-	if err != nil || outcome.Exception == nil || !strings.Contains(outcome.Exception.Traceback, "32768 are taken") {
-		t.Fatalf("%+v, %v", outcome, err)
-	}
-	if got := sink.Text(sessions.Stdout); !strings.HasSuffix(got, "\n32768\n") {
-		t.Errorf("%.50q", got)
-	}
+	insist(t, err == nil && outcome.Exception != nil && strings.Contains(outcome.Exception.Traceback, "32768 are taken"), "%+v, %v", outcome, err)
+	got := sink.Text(sessions.Stdout)
+	expect(t, strings.HasSuffix(got, "\n32768\n"), "%.50q", got)
 }

@@ -113,7 +113,7 @@ func testBulkDeath(t *testing.T, s sessions.Starter) {
 		t.Run(name, func(t *testing.T) {
 			w := Start(t, s)
 			_, sink := RunToDeath(t, w, "for i in range(20_000): print(i)\nprint('last', end='')\n"+death)
-			expect(t, sink, numbers(20_000)+"last", "")
+			expectText(t, sink, numbers(20_000)+"last", "")
 		})
 	}
 }
@@ -130,5 +130,5 @@ print("c", end="")
 ctypes.CDLL(None).printf(b"d")
 ctypes.string_at(0)
 `)
-	expect(t, sink, "abcd", "")
+	expectText(t, sink, "abcd", "")
 }

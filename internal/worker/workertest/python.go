@@ -24,8 +24,6 @@ var python = sync.OnceValues(func() (string, error) {
 func Python(t testing.TB) string {
 	t.Helper()
 	path, err := python()
-	if err != nil {
-		t.Fatalf("tests need Python 3.10 or newer as python3 or UNDERSTUDY_TEST_PYTHON: %v", err)
-	}
+	insist(t, err == nil, "tests need Python 3.10 or newer as python3 or UNDERSTUDY_TEST_PYTHON: %v", err)
 	return path
 }

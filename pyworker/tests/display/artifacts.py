@@ -1,14 +1,6 @@
 """A case that keeps artifacts."""
 
-import importlib.util
-import unittest
-
 from pyworker.tests.worker import WorkerCase
-
-
-def needs(module):
-    """Skips a test where a library is not installed."""
-    return unittest.skipUnless(importlib.util.find_spec(module), f"{module} is not installed")
 
 
 class Kept(WorkerCase):

@@ -90,7 +90,3 @@ h.__wrapped__ = h
         found, _ = describe(f"def a({', '.join(f'p{i}' for i in range(200))}): pass\n{many}")
         self.assertEqual(variables.DEFINED, len(found["functions"]))
         self.assertEqual(variables.SIGNATURE_LIMIT, len(found["functions"][0]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,8 +1,7 @@
 """Displays that are updated and cleared, and the values that are remembered."""
 
-import unittest
-
-from pyworker.tests.display.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size
+from pyworker.tests.libraries import needs
 
 
 def mark(words):
@@ -118,25 +117,17 @@ class ElsewhereTest(Kept):
 
 
 class OutputsTest(Kept):
-    def test_underscores(self):
-        self.worker.run("1\n2")
-        self.worker.run("'three'")
-        self.assertEqual(
-            "('three', 2, 1, 2, {1: 2, 2: 'three'})\n",
-            self.worker.run("_, __, ___, _1, Out").stdout,
-        )
-
     def test_they_are_no_variables(self):
         answer = self.worker.run("1\nx = 2")
         self.assertEqual(["x"], answer.variables["added"])
 
     def test_what_the_user_calls_so_stays(self):
         self.worker.run("for _ in range(3): pass\n'other'")
-        self.assertEqual("2\n", self.worker.run("_").stdout)
+        self.prints(self.worker, "_", "2\n")
         self.worker.run("del _\n5")
-        self.assertEqual("5\n", self.worker.run("_").stdout)
+        self.prints(self.worker, "_", "5\n")
         self.worker.run("import gettext\ngettext.install('app')\ndel _\n6")
-        self.assertEqual("'text'\n", self.worker.run("_('text')").stdout)
+        self.prints(self.worker, "_('text')", "'text'\n")
 
     def test_few_are_kept(self):
         self.worker.run(
@@ -144,9 +135,8 @@ class OutputsTest(Kept):
         )
         for n in range(105):
             self.worker.run(str(n))
-        self.assertEqual(
-            "(True, 100)\n",
-            self.worker.run("import gc\ngc.collect();\nseen() is None, len(Out)").stdout,
+        self.prints(
+            self.worker, "import gc\ngc.collect();\nseen() is None, len(Out)", "(True, 100)\n"
         )
 
     @needs("numpy")
@@ -154,8 +144,4 @@ class OutputsTest(Kept):
         self.worker.run("import numpy as np\nnp.zeros(5_000_000)")
         self.worker.run("np.zeros(5_000_000)")
         self.worker.run("[np.zeros(10_000_000)]")
-        self.assertEqual("[2]\n", self.worker.run("list(Out)").stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()
+        self.prints(self.worker, "list(Out)", "[2]\n")

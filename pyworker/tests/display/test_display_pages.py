@@ -50,7 +50,3 @@ class PagesTest(unittest.TestCase):
         }
         said = forms.describe(figure, figure["data"])
         self.assertEqual('T\nbar (2 points); scatter "n" (1 point)', said)
-
-
-if __name__ == "__main__":
-    unittest.main()

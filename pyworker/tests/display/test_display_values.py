@@ -3,7 +3,8 @@
 import unittest
 
 from pyworker.display import hypertext
-from pyworker.tests.display.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size
+from pyworker.tests.libraries import needs
 
 _SHOWN = """
 def shown(said='<shown>', **methods):
@@ -71,8 +72,7 @@ class EchoTest(Kept):
         self.worker.run("pd.set_option('display.width', 60)")
         self.assertIn("\\", self.echoes("pd.DataFrame({f'column_{n}': [n] for n in range(13)})"))
 
-    @needs("jinja2")
-    @needs("pandas")
+    @needs("jinja2", "pandas")
     def test_styled_tables(self):
         answer = self.worker.run("import pandas as pd\npd.DataFrame({'a': [1.5]}).style.hide()")
         self.assertEqual("| a\n| 1.500000\n", answer.stdout)
@@ -107,21 +107,6 @@ class BundleTest(Kept):
                 answer = self.worker.run(code)
                 kept = [header["kind"] for header, _ in answer.artifacts]
                 self.assertEqual((True, text, kinds), (answer.ok, answer.stdout, kept))
-
-    def test_what_shows_itself(self):
-        answer = self.worker.run(
-            "class Own:\n    def _ipython_display_(self): print('own')\nOwn()\ndisplay(Own(), 2)"
-        )
-        self.assertEqual("own\nown\n2\n", answer.stdout)
-
-    def test_what_raises_is_said(self):
-        answer = self.worker.run(
-            "class Bad:\n    def _repr_html_(self): return 1 / 0\n"
-            "    def __repr__(self): return '<bad>'\nBad()\ndisplay(Bad())\nafter = 1\nafter"
-        )
-        self.assertEqual((True, "<bad>\n<bad>\n1\n"), (answer.ok, answer.stdout))
-        self.assertEqual(2, answer.stderr.count("in _repr_html_\n"))
-        self.assertEqual(2, answer.stderr.count("ZeroDivisionError: division by zero\n"))
 
     def test_raw_bundles(self):
         answer = self.worker.run(
@@ -196,7 +181,3 @@ class PageTest(unittest.TestCase):
         ):
             with self.subTest(page):
                 self.assertEqual(text, hypertext.text(page))
-
-
-if __name__ == "__main__":
-    unittest.main()

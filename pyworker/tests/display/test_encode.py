@@ -16,15 +16,7 @@ import unittest
 import uuid
 
 from pyworker.display import encode
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
-try:
-    import pandas
-except ImportError:
-    pandas = None
+from pyworker.tests.libraries import needs, numpy, pandas
 
 LIMIT = 1_000_000
 
@@ -221,7 +213,7 @@ class Limits(unittest.TestCase):
         self.assertLess(len(encoded(range(10**12), 1000)[0]), 1000)
 
 
-@unittest.skipIf(numpy is None, "numpy is not installed")
+@needs("numpy")
 class Numpy(unittest.TestCase):
     def test_forms(self):
         nan = float("nan")
@@ -268,7 +260,7 @@ class Numpy(unittest.TestCase):
         self.assertEqual(["['big'] was cut: 124999900 elements were left out"], notes)
 
 
-@unittest.skipIf(pandas is None, "pandas is not installed")
+@needs("numpy", "pandas")
 class Pandas(unittest.TestCase):
     def test_forms(self):
         for value, expected in (
@@ -320,7 +312,3 @@ class Pandas(unittest.TestCase):
             pandas.DataFrame(index=[1, 2]),
         ):
             self.assertEqual(list(frame.shape), encoded(frame)[0]["shape"])
-
-
-if __name__ == "__main__":
-    unittest.main()

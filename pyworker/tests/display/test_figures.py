@@ -1,7 +1,5 @@
 """What the worker does with figures; the real package has tests of its own."""
 
-import os
-
 from pyworker.tests.worker import FAKES, WorkerCase
 
 IMPORT = "import matplotlib_capture as capture\n"
@@ -10,24 +8,6 @@ IMPORT = "import matplotlib_capture as capture\n"
 class Frames(WorkerCase):
     def start(self, **fields):
         return super().start(library=[FAKES], **fields)
-
-    def test_order_place_and_bytes(self):
-        worker = self.start(first_execution=42)
-        answer = worker.run(
-            IMPORT + "capture.leave_open('open', b'2')\ncapture.show('shown', b'1\\xff')"
-        )
-        headers = [header for header, _ in answer.figures]
-        self.assertEqual(["shown", "open"], [header["title"] for header in headers])
-        self.assertEqual([[b"1\xff"], [b"2"]], [attachments for _, attachments in answer.figures])
-        self.assertEqual({42}, {header["execution"] for header in headers})
-        path = os.path.join(worker.private, "figures", "0042-1.png")
-        self.assertEqual(path, headers[0]["path"])
-        self.assertEqual([], worker.run("pass").figures)
-
-    def test_figures_of_failed_code_come_too(self):
-        answer = self.start().run(IMPORT + "capture.leave_open('open', b'')\n1 / 0")
-        self.assertEqual(1, len(answer.figures))
-        self.assertFalse(answer.ok)
 
     def test_figures_of_a_thread(self):
         answer = self.start().run(
@@ -72,7 +52,7 @@ class Frames(WorkerCase):
         answer = worker.finish()
         self.assertEqual("KeyboardInterrupt", answer.exception["type"])
         self.assertTrue(all(a == [b"x" * 10**6] for _, a in answer.figures))
-        self.assertEqual("2\n", worker.run("1 + 1").stdout)
+        self.prints(worker, "1 + 1", "2\n")
 
     def test_a_forked_child_sends_none(self):
         answer = self.start().run(

@@ -3,7 +3,8 @@
 import os
 import tempfile
 
-from pyworker.tests.display.artifacts import Kept, artifact_size, needs
+from pyworker.tests.display.artifacts import Kept, artifact_size
+from pyworker.tests.libraries import needs
 
 _KALEIDO = """
 import os, sys, time

@@ -1,11 +1,7 @@
 """The variable that measures a run."""
 
-import importlib.util
-import unittest
-
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
-
-LIBRARIES = {name for name in ("numpy", "pandas") if importlib.util.find_spec(name)}
 
 NUMBERS = [
     ("score = 3", 3),
@@ -145,14 +141,14 @@ class Metrics(WorkerCase):
             with self.subTest(code):
                 self.check(worker, code, want)
 
-    @unittest.skipUnless("numpy" in LIBRARIES, "needs numpy")
+    @needs("numpy")
     def test_values_of_numpy(self):
         worker = self.start(init_code="import numpy as np")
         for expression, want in NUMPY_NUMBERS + NUMPY_PROBLEMS:
             with self.subTest(expression):
                 self.check(worker, f"score = {expression}", want)
 
-    @unittest.skipUnless("pandas" in LIBRARIES, "needs pandas")
+    @needs("pandas")
     def test_values_of_pandas(self):
         worker = self.start(init_code="import pandas as pd")
         for expression, want in PANDAS_NUMBERS + PANDAS_PROBLEMS:
@@ -166,7 +162,7 @@ class Metrics(WorkerCase):
                 self.assertTrue(worker.run(first).ok)
                 self.assertEqual(want, self.measure(worker, second))
 
-    @unittest.skipUnless(importlib.util.find_spec("IPython"), "needs IPython")
+    @needs("IPython")
     def test_what_magics_run_assigns(self):
         worker = self.start()
         self.assertTrue(worker.run("score = 5.5").ok)
@@ -182,7 +178,7 @@ class Metrics(WorkerCase):
         self.assertEqual({"added": ["x"], "changed": [], "removed": []}, worker.finish().variables)
         self.assertTrue(worker.value("score is mine"))
 
-    @unittest.skipUnless("numpy" in LIBRARIES, "needs numpy")
+    @needs("numpy")
     def test_what_an_earlier_run_left_of_numpys(self):
         worker = self.start(init_code="import numpy as np")
         for kind in ("float64", "float32", "int64"):

@@ -7,15 +7,7 @@ import weakref
 
 from pyworker.display import nested, variables
 from pyworker.tests.display.test_variables import Hostile, Plain
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
-try:
-    import pandas
-except ImportError:
-    pandas = None
+from pyworker.tests.libraries import needs, numpy, pandas
 
 
 class NestedChanges(unittest.TestCase):
@@ -111,7 +103,7 @@ class NestedChanges(unittest.TestCase):
         change = "dict.__getitem__(x[0], 'a').append(1)"
         self.assertEqual({"changed": ["x"]}, self.look(change, x=[Hostile(a=[1])]))
 
-    @unittest.skipIf(pandas is None, "pandas is not installed")
+    @needs("numpy", "pandas")
     def test_one_element_of_much(self):
         large = numpy.zeros(10**6)
         for code, name, value in (
@@ -135,7 +127,3 @@ class NestedChanges(unittest.TestCase):
                 self.assertEqual({}, self.look(f"{name} is None"))
         huge = numpy.zeros(10**7)
         self.assertEqual({"not_compared": ["huge"]}, self.look("huge[12345] = 1", huge=huge))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,6 @@ import datetime
 import decimal
 import enum
 import fractions
-import importlib.util
 import pathlib
 import time
 import types
@@ -15,16 +14,7 @@ import unittest
 
 from pyworker.display import variables
 from pyworker.display.describe import brief_repr
-from pyworker.tests.worker import WorkerCase
-
-try:
-    import numpy
-except ImportError:
-    numpy = None
-try:
-    import pandas
-except ImportError:
-    pandas = None
+from pyworker.tests.libraries import needs, numpy, pandas
 
 
 class Hostile(dict):
@@ -108,12 +98,7 @@ class Changes(unittest.TestCase):
             del self.names["x"]
             self.assertEqual({"changed": ["x"]}, self.change(x=Plain()))
 
-    def test_no_code_of_the_user_is_run(self):
-        self.change(x=Hostile(a=1))
-        dict.__setitem__(self.names["x"], "b", 2)
-        self.assertEqual({"changed": ["x"]}, self.change())
-
-    @unittest.skipIf(numpy is None, "numpy is not installed")
+    @needs("numpy")
     def test_arrays(self):
         values = {
             "a": numpy.zeros(10),
@@ -133,7 +118,7 @@ class Changes(unittest.TestCase):
         values["f"]["n"][1] = 5
         self.assertEqual({"changed": list("abcdef")}, self.change())
 
-    @unittest.skipIf(pandas is None, "pandas is not installed")
+    @needs("numpy", "pandas")
     def test_frames(self):
         frame = pandas.DataFrame({"a": [1, 2], "b": ["x", "y"]})
         series = pandas.Series([1, 2])
@@ -156,7 +141,7 @@ class Changes(unittest.TestCase):
         self.assertEqual("x00999", found["added"][-1])
         self.assertEqual({"added": 2000}, found["more"])
 
-    @unittest.skipUnless(importlib.util.find_spec("numpy"), "numpy is not installed")
+    @needs("numpy")
     def test_structured_arrays(self):
         import numpy as np
 
@@ -191,7 +176,7 @@ class Descriptions(unittest.TestCase):
         names = {"z": 1, "a": "text", "short": [1], "long": [0] * 99, "s": "x" * 9999, "d": day}
         self.assertEqual(["s", "long", "short", "a", "d", "z"], self.order(names))
 
-    @unittest.skipIf(pandas is None, "pandas is not installed")
+    @needs("numpy", "pandas")
     def test_data_comes_first(self):
         names = {
             "n": numpy.float64(1),
@@ -258,7 +243,7 @@ class Descriptions(unittest.TestCase):
             self.assertTrue(450 < len(text) <= 500)
             self.assertTrue(text.endswith("…"))
 
-    @unittest.skipIf(pandas is None, "pandas is not installed")
+    @needs("numpy", "pandas")
     def test_libraries(self):
         found = self.describe(
             a=numpy.zeros((2, 3)),
@@ -280,27 +265,3 @@ class Descriptions(unittest.TestCase):
             "<ndarray of 2 object: [<pyworker Plain object>, None]>", found["o"]["repr"]
         )
         self.assertEqual("float64(1.5)", found["n"]["repr"])
-
-
-_OTHERS = ("functions", "classes", "imports")
-
-
-class InAWorker(WorkerCase):
-    def test_the_answer(self):
-        worker = self.start()
-        worker.run("b = 'käse'\na = [1]\nimport os\ndef f(): pass")
-        worker.send({"type": "variables"})
-        found = worker.receive()[0]
-        self.assertEqual(["a", "b"], [entry["name"] for entry in found["variables"]])
-        self.assertEqual((["f()"], [], ["os"]), tuple(map(found.get, _OTHERS)))
-
-    def test_the_difference_is_in_the_record(self):
-        worker = self.start(init_code="z = 1")
-        first = worker.run("import os\ndef f(): pass\nx = [1]").variables
-        self.assertEqual({"added": ["f", "os", "x"], "changed": [], "removed": []}, first)
-        second = worker.run("x.append(2)\ndel z\n1 / 0").variables
-        self.assertEqual({"added": [], "changed": ["x"], "removed": ["z"]}, second)
-
-
-if __name__ == "__main__":
-    unittest.main()

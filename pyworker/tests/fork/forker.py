@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 from pyworker import protocol
-from pyworker.tests.worker import ANSWER_SECONDS, ROOT, START, Worker
+from pyworker.tests.worker import ANSWER_SECONDS, ROOT, START, Talking, Worker
 
 MANY = 8 << 30  # bytes: a checkpoint_limit that no test comes near
 PATIENCE = """
@@ -41,15 +41,6 @@ def parent_of(pid):
             return int(file.read().rpartition(b")")[2].split()[1])
     except (FileNotFoundError, ProcessLookupError):
         return None
-
-
-def has_numpy():
-    """Says whether numpy can be imported here."""
-    try:
-        import numpy  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 class Talk:
@@ -274,7 +265,7 @@ class Forked(Worker):
 
 
 @unittest.skipUnless(sys.platform == "linux", "forks are for Linux")
-class ForkerCase(unittest.TestCase):
+class ForkerCase(Talking):
     """A test case whose roots and workers are ended with it."""
 
     def library(self, **modules):

@@ -1,7 +1,6 @@
 """Copies of a worker that become branches."""
 
 import os
-import unittest
 
 from pyworker.tests.fork.forker import CopyCase, parent_of, send, wait_for_end
 from pyworker.tests.worker import FAKES
@@ -37,15 +36,6 @@ class Branches(CopyCase):
         shared = before & set(branch.value(held))
         self.assertEqual(set(), {n for n in shared if n.startswith(("pipe:", "socket:"))})
 
-    def test_a_branch_outlives_its_original(self):
-        self.lead.run("x = 5")
-        branch = self.branch(self.lead)
-        twig = self.branch(branch)
-        for worker in (self.lead, branch):
-            worker.kill()
-        self.assertEqual(6, twig.value("x + 1"))
-        self.succeed(twig)
-
     def test_modules_and_tracebacks_of_the_new_folder(self):
         with open(os.path.join(self.lead.workdir, "mine.py"), "w") as file:
             file.write("def fail(): 1 / 0\n")
@@ -57,21 +47,6 @@ class Branches(CopyCase):
             exception = self.failing(branch, f"import {module}; {module}.fail()")
             self.assertEqual([f"{module}.py", 1], exception["stack"][-1][:2])
             self.assertNotIn("worker-", exception["traceback"])
-
-    def failing(self, worker, code):
-        answer = worker.run(code)
-        self.assertFalse(answer.ok)
-        return answer.exception
-
-    def test_the_code_file_moves_along(self):
-        lead = self.worker(self.tree, code_file="runfile.py")
-        branch = self.branch(lead)
-        for worker in (lead, branch):
-            path = os.path.join(worker.private, "code", "runfile.py")
-            found = worker.value(
-                "[__file__, __import__('sys').argv, __import__('os').path.exists(__file__)]"
-            )
-            self.assertEqual([path, [path], True], found)
 
     def test_figures_go_to_the_new_folder(self):
         lead = self.worker(self.root(library=[FAKES]))
@@ -114,20 +89,24 @@ class Branches(CopyCase):
         self.lead.run(
             "import atexit, tempfile, os\n"
             "folder = tempfile.TemporaryDirectory(); path = folder.name\n"
-            "at = atexit.register(print, 'from the original')"
+            "at = atexit.register(print, 'from the original')\n"
+            "import logging, logging.handlers, sys\n"
+            "held = logging.handlers.MemoryHandler(9, 99, logging.StreamHandler(sys.stdout))\n"
+            "logging.basicConfig(handlers=[held])"
         )
         path = self.lead.value("path")
         branch = self.branch(self.lead)
         branch.run(
             "at = atexit.register(print, 'from the branch')\n"
-            "own = tempfile.TemporaryDirectory(); path = own.name"
+            "own = tempfile.TemporaryDirectory(); path = own.name\n"
+            "logging.warning('logged in the branch')"
         )
         own = branch.value("path")
         branch.send({"type": "stop"})
         self.assertIsNone(branch.receive())
         wait_for_end(branch.pid)
         branch._read_pipes()
-        self.assertEqual("from the branch\n", branch._take("stdout"))
+        self.assertEqual("from the branch\nlogged in the branch\n", branch._take("stdout"))
         self.assertEqual([True, False], [os.path.exists(path), os.path.exists(own)])
         self.lead.send({"type": "stop"})
         self.assertIsNone(self.lead.receive())
@@ -143,10 +122,10 @@ class Branches(CopyCase):
             f"(pid {pid})"
         )
         self.assertEqual([note], branch.notes)
-        self.assertEqual(255, branch.value("p.poll()"))
+        self.gives(branch, "p.poll()", 255)
         self.assertIsNone(self.lead.value("p.poll()"))
         self.lead.run("p.kill()")
-        self.assertEqual(-9, self.lead.value("p.wait()"))
+        self.gives(self.lead, "p.wait()", -9)
 
     def test_two_event_loops(self):
         self.lead.run(
@@ -165,7 +144,7 @@ class Branches(CopyCase):
         )
         for worker in (branch, self.lead, branch):  # each wakes its own loop only
             self.assertEqual(3, worker.run(code, "x").result)
-        self.assertEqual("b''\n", branch.run("await asyncio.wait_for(reader.read(), 60)").stdout)
+        self.prints(branch, "await asyncio.wait_for(reader.read(), 60)", "b''\n")
         self.lead.run("n = a.send(b'x\\n')")
         answer = self.lead.run(
             "line = (await asyncio.wait_for(reader.readline(), 60)).decode()", "line"
@@ -179,7 +158,3 @@ class Branches(CopyCase):
         send(copy.socket, message, [0])
         self.assertIsNone(copy.receive())
         wait_for_end(copy.pid)
-
-
-if __name__ == "__main__":
-    unittest.main()

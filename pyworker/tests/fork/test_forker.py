@@ -3,9 +3,7 @@
 import os
 import signal
 import socket
-import sys
 import time
-import unittest
 
 from pyworker import protocol
 from pyworker.tests.fork.forker import (
@@ -13,33 +11,44 @@ from pyworker.tests.fork.forker import (
     Forker,
     ForkerCase,
     Talk,
-    has_numpy,
     parent_of,
     send,
     wait_for_end,
 )
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import ANSWER_SECONDS
 
 HOLD = "import time\nprint('here', flush=True)\ntime.sleep(1000)"
 
 
 class Spawning(ForkerCase):
-    def test_root_says_that_it_is_ready(self):
-        root = self.root()
-        self.assertEqual("ready", root.ready["type"])
-        self.assertEqual(root.process.pid, root.ready["pid"])
-        self.assertEqual(protocol.VERSION, root.ready["protocol"])
-        self.assertEqual([], root.ready["notes"])
-
     def test_a_forked_worker_is_like_a_spawned_one(self):
-        worker = self.worker(self.root())
+        root = self.root()
+        ready = [root.ready[name] for name in ("type", "pid", "protocol", "notes")]
+        self.assertEqual(["ready", root.process.pid, protocol.VERSION, []], ready)
+        answer = root.spawn("worker", [0, 1])
+        self.assertEqual(0, answer["pid"])
+        self.assertIn("2 descriptors", answer["reason"])
+        worker = self.worker(root)
         answer = worker.run("import os, sys\nprint('out')\nprint('err', file=sys.stderr)\n6 * 7")
         self.assertEqual(("out\n42\n", "err\n"), (answer.stdout, answer.stderr))
         self.assertEqual(worker.pid, worker.ready["pid"])
-        self.assertEqual(worker.workdir, worker.value("os.getcwd()"))
-        self.assertEqual(worker.workdir, worker.value("sys.path[0]"))
-        self.assertEqual([worker.pid] * 2, worker.value("[os.getpid(), os.getpgid(0)]"))
-        self.assertEqual("", worker.value("sys.stdin.read()"))
+        self.gives(worker, "[os.getcwd(), sys.path[0]]", [worker.workdir] * 2)
+        self.gives(worker, "[os.getpid(), os.getpgid(0)]", [worker.pid] * 2)
+        self.gives(worker, "sys.stdin.read()", "")
+        with open(os.path.join(worker.workdir, "random.py"), "w") as file:
+            file.write("mine = 1")
+        self.gives(
+            worker, "__import__('random').mine", 1
+        )  # what is beside the server hides nothing
+        worker.run("import signal")
+        self.gives(worker, "signal.getsignal(signal.SIGCHLD).name", "SIG_DFL")
+        self.gives(worker, "signal.set_wakeup_fd(-1)", -1)
+        worker.run_until_printed(HOLD, "here")
+        worker.interrupt()
+        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
+        for nobodys in (worker.pid, os.getpid()):  # the living and strangers have no status
+            self.assertEqual(-1, root.ask({"type": "reap", "pid": nobodys})["status"])
 
     def test_it_holds_no_descriptors_of_roots(self):
         worker = self.worker(self.root())
@@ -60,20 +69,6 @@ class Spawning(ForkerCase):
         self.assertEqual(set(), set(worker.value("list(__import__('sys').modules)")) - before)
         self.assertIn("traceback", before)
 
-    def test_signals_mean_to_a_worker_what_they_mean_to_any(self):
-        worker = self.worker(self.root())
-        text = "__import__('signal').getsignal(__import__('signal').SIGCHLD).name"
-        self.assertEqual("SIG_DFL", worker.value(text))
-        self.assertEqual(-1, worker.value("__import__('signal').set_wakeup_fd(-1)"))
-        worker.run_until_printed(HOLD, "here")
-        worker.interrupt()
-        self.assertEqual("KeyboardInterrupt", worker.finish().exception["type"])
-
-    def test_too_few_descriptors_are_refused(self):
-        answer = self.root().spawn("worker", [0, 1])
-        self.assertEqual(0, answer["pid"])
-        self.assertIn("2 descriptors", answer["reason"])
-
     def test_a_fork_that_fails_says_why(self):
         library = self.library(
             sitecustomize="import errno, os\n"
@@ -93,31 +88,8 @@ class Spawning(ForkerCase):
         os.unlink(flag)
         self.worker(root)
 
-    def test_modules_beside_the_server_shadow_nothing(self):
-        worker = self.worker(self.root())
-        with open(os.path.join(worker.workdir, "random.py"), "w") as file:
-            file.write("mine = 1")
-        self.assertEqual(1, worker.value("__import__('random').mine"))
-
 
 class Reaping(ForkerCase):
-    def test_a_status_waits_until_it_is_asked_for(self):
-        root = self.root()
-        first, second = self.worker(root), self.worker(root)
-        first.begin("import os; os._exit(7)")
-        self.assertIsNone(first.receive())
-        second.kill()
-        self.worker(root).run("1")  # root goes on meanwhile
-        self.assertEqual(7, os.waitstatus_to_exitcode(root.reap(first.pid)))
-        self.assertEqual(-signal.SIGKILL, os.waitstatus_to_exitcode(root.reap(second.pid)))
-        self.assertEqual(-1, root.reap(second.pid))
-
-    def test_the_living_and_strangers_have_no_status(self):
-        root = self.root()
-        worker = self.worker(root)
-        self.assertEqual(-1, root.ask({"type": "reap", "pid": worker.pid})["status"])
-        self.assertEqual(-1, root.ask({"type": "reap", "pid": os.getpid()})["status"])
-
     def test_orphans_of_the_users_are_reaped_at_once(self):
         root = self.root()
         kept, worker = self.worker(root), self.worker(root)
@@ -140,38 +112,8 @@ class Reaping(ForkerCase):
             self.assertLess(time.monotonic(), deadline, "the orphan was never reaped")
         self.assertEqual(-signal.SIGKILL, os.waitstatus_to_exitcode(root.reap(kept.pid)))
 
-    def test_an_adopted_orphan_keeps_its_status(self):
-        root = self.root()
-        worker = self.worker(root)
-        copy = self.copy(worker)
-        root.adopt(copy.pid)
-        worker.kill()
-        copy.wake(worker)
-        copy.begin("import os; os._exit(9)")
-        self.assertIsNone(copy.receive())
-        self.assertEqual(9, os.waitstatus_to_exitcode(root.reap(copy.pid)))
-
 
 class Ending(ForkerCase):
-    def test_the_end_of_the_server_ends_all_that_descends(self):
-        root = self.root()
-        zygote = root.zygote([])
-        workers = [self.worker(root), self.worker(zygote)]
-        copy = self.copy(workers[0])
-        branch = self.branch(workers[1])
-        escaped = workers[0].run(
-            "import subprocess\n"
-            "p = subprocess.Popen(['sh', '-c', 'setsid sleep 1000 & echo $!'], "
-            "stdout=subprocess.PIPE, text=True)\n"
-            "int(p.stdout.readline())"
-        )
-        pids = [zygote.pid, *(w.pid for w in workers), copy.pid, branch.pid, int(escaped.stdout)]
-        workers[1].begin(HOLD.replace("time.sleep", "print() or time.sleep"))
-        workers[1].wait_for_line("here")
-        root.socket.close()
-        self.assertEqual(0, root.process.wait(ANSWER_SECONDS))
-        self.assertEqual([], [pid for pid in pids if parent_of(pid)])
-
     def test_those_who_breed_while_they_are_killed_end_too(self):
         root = self.root()
         worker = self.worker(root)
@@ -195,7 +137,7 @@ class Ending(ForkerCase):
         root.adopt(worker.pid)
         zygote.send({"type": "stop"})
         self.assertEqual(0, root.reap(zygote.pid))
-        self.assertEqual(5, worker.value("2 + 3"))
+        self.gives(worker, "2 + 3", 5)
         self.assertEqual(root.process.pid, parent_of(worker.pid))
         worker.kill()
         self.assertEqual(-signal.SIGKILL, os.waitstatus_to_exitcode(root.reap(worker.pid)))
@@ -211,7 +153,7 @@ class Ending(ForkerCase):
         zygote.socket.close()
         os.kill(zygote.pid, signal.SIGCONT)
         self.assertEqual(0, root.reap(zygote.pid))
-        self.assertEqual(5, worker.value("2 + 3"))
+        self.gives(worker, "2 + 3", 5)
 
     def test_a_broken_frame_ends_root_with_a_line(self):
         root = self.root()
@@ -242,14 +184,6 @@ class Zygotes(ForkerCase):
             preloaded["failed"],
         )
 
-    def test_its_workers_have_what_was_imported(self):
-        library = self.library(slow="value = [1]")
-        root = self.root(library=[library])
-        worker = self.worker(root.zygote(["slow"]))
-        self.assertTrue(worker.value("'slow' in __import__('sys').modules"))
-        worker.run("import slow; slow.value.append(2)")
-        self.assertFalse(self.worker(root).value("'slow' in __import__('sys').modules"))
-
     def test_requests_wait_for_the_imports(self):
         library = self.library(gate="import os\nopen(os.environ['GATE']).read()")
         gate = os.path.join(library, "gate")
@@ -264,31 +198,13 @@ class Zygotes(ForkerCase):
         request = {"type": "spawn", "kind": "worker", "preload": []}
         zygote.send(request, [*fds[:2], worker._theirs.fileno(), fds[2]])
         worker.close_theirs(*fds)
-        self.assertEqual(4, self.worker(root).value("2 + 2"))  # root answers meanwhile
+        self.gives(self.worker(root), "2 + 2", 4)  # root answers meanwhile
         open(gate, "w").close()
         self.assertEqual(["gate"], zygote.receive()["imported"])
         self.assertTrue(zygote.receive()["pid"])
 
-    def test_each_worker_has_random_numbers_of_its_own(self):
-        names = ["random", "numpy", "multiprocessing"] if has_numpy() else ["random"]
-        zygote = self.root().zygote(names)
-        code = (
-            "import random, sys\ndraw = [random.random()]\n"
-            "if 'numpy' in sys.modules:\n"
-            "    import numpy, multiprocessing\n"
-            "    draw += [numpy.random.rand(), numpy.random.default_rng().random()]\n"
-            "    draw += [bytes(multiprocessing.current_process().authkey).hex()]"
-        )
-        draws = [self.worker(zygote).run(code, "draw").result for _ in range(3)]
-        for column in zip(*draws):
-            self.assertEqual(3, len(set(column)), column)
-
-    @unittest.skipUnless(has_numpy(), "numpy is not installed")
+    @needs("matplotlib")
     def test_figures_of_a_preloaded_pyplot_are_captured(self):
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError:
-            self.skipTest("matplotlib is not installed")
         root = self.root()
         zygote = root.zygote(["matplotlib.pyplot"])
         self.assertEqual(["matplotlib.pyplot"], zygote.preloaded["imported"], root.printed())
@@ -363,7 +279,7 @@ class Fatalities(ForkerCase):
             preloaded = root.zygote(names).preloaded
             self.assertEqual(["good", "json.tool"], preloaded["imported"])
             self.assertEqual(reasons, preloaded["failed"])
-        self.assertEqual(5, self.worker(root.zygote(names)).value("__import__('good').value"))
+        self.gives(self.worker(root.zygote(names)), "__import__('good').value", 5)
 
     def test_one_that_ends_the_zygote_when_it_is_rehearsed_is_left_out_too(self):
         library = self.library(numpy="import os\ndef arange(_): os._exit(5)")
@@ -462,7 +378,3 @@ class Descriptors(ForkerCase):
         self.assertEqual("too many files are open in the session", worker.fork())
         worker.run("for fd in taken: os.close(fd)")
         self.copy(worker)
-
-
-if __name__ == "__main__":
-    sys.exit(unittest.main())

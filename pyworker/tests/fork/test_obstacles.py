@@ -13,6 +13,7 @@ from unittest import mock
 
 from pyworker.fork import kin, native, obstacles
 from pyworker.tests.fork.forker import PATIENCE, ForkerCase
+from pyworker.tests.libraries import needs
 
 LINUX = sys.platform == "linux"
 
@@ -20,34 +21,20 @@ LINUX = sys.platform == "linux"
 class Judging(unittest.TestCase):
     """Threads that are made up."""
 
-    def found(self, names, pool):
-        return native.judge(names, {"python3"}, pool)
-
-    def test_known_pools_are_allowed(self):
-        self.assertEqual("", self.found([], 0))
-        self.assertEqual("", self.found(["python3"] * 3, 3))
-        self.assertEqual("", self.found(["python3"] * 3, 7))
-        self.assertEqual("", self.found(["python3"] * 30, None))
-
-    def test_unknown_threads_are_counted(self):
-        self.assertEqual(
-            "1 native thread that is not known to survive a copy is running",
-            self.found(["python3"] * 4, 3),
-        )
-        self.assertEqual(
-            "2 native threads that are not known to survive a copy are running",
-            self.found(["python3"] * 2, 0),
-        )
-
-    def test_names_of_their_own_are_told(self):
-        self.assertEqual(
-            "native threads of a library are running (polars-0, polars-1)",
-            self.found(["polars-0", "python3", "polars-1"], None),
-        )
-        self.assertEqual(
-            "native threads of a library are running (a, b, c and 2 more)",
-            self.found(list("abcde"), 0),
-        )
+    def test_judgements(self):
+        unknown = " not known to survive a copy "
+        told = "native threads of a library are running "
+        for names, pool, said in (
+            ([], 0, ""),
+            (["python3"] * 3, 3, ""),
+            (["python3"] * 3, 7, ""),
+            (["python3"] * 30, None, ""),
+            (["python3"] * 4, 3, f"1 native thread that is{unknown}is running"),
+            (["python3"] * 2, 0, f"2 native threads that are{unknown}are running"),
+            (["polars-0", "python3", "polars-1"], None, f"{told}(polars-0, polars-1)"),
+            (list("abcde"), 0, f"{told}(a, b, c and 2 more)"),
+        ):
+            self.assertEqual(said, native.judge(names, {"python3"}, pool))
 
     def test_files_of_libraries(self):
         for name, kind in (
@@ -133,9 +120,6 @@ class InSessions(ForkerCase):
             self.copy(self.lead)
         return answer.obstacle
 
-    def test_nothing(self):
-        self.assertEqual("", self.obstacle("x = 1"))
-
     def test_python_threads_are_named_until_they_end(self):
         self.lead.be_patient()
         code = (
@@ -161,16 +145,6 @@ class InSessions(ForkerCase):
         )
         for _ in range(10):
             self.assertEqual("", self.lead.run(code).obstacle)
-
-    def test_a_thread_without_a_name(self):
-        self.lead.be_patient()
-        code = (
-            "import _thread\nlock = _thread.allocate_lock(); lock.acquire()\n"
-            "n = _thread.start_new_thread(lock.acquire, ())\n"
-            "while not _thread._count(): pass"
-        )
-        self.assertEqual("1 Python thread is running (one without a name)", self.obstacle(code))
-        self.assertEqual("", self.obstacle("lock.release()\nwhile _thread._count(): pass"))
 
     def test_a_native_thread(self):
         code = (
@@ -208,7 +182,7 @@ class InSessions(ForkerCase):
         for _ in range(20):
             self.assertEqual("", self.lead.run(code).obstacle)
         self.assertEqual("", self.obstacle(code))
-        self.assertEqual(list(range(50)), self.lead.value("x"))
+        self.gives(self.lead, "x", list(range(50)))
         self.assertEqual(list(range(50)), self.branch(self.lead).run(code, "x").result)
 
     def test_busy_threads_of_the_loops_executor_go_on(self):
@@ -239,12 +213,7 @@ class InSessions(ForkerCase):
         self.assertEqual(6, self.lead.run("x = mine.submit(lambda: 6).result()", "x").result)
         self.assertEqual("", self.obstacle("mine.shutdown()"))
 
-    def test_threads_stay_where_there_are_no_copies(self):
-        lead = self.worker(self.root(), checkpoint_limit=0)
-        lead.run("import asyncio, threading; await asyncio.to_thread(print)")
-        self.assertEqual(2, lead.value("threading.active_count()"))
-
-    @unittest.skipUnless(importlib.util.find_spec("tqdm"), "tqdm is not installed")
+    @needs("tqdm")
     def test_the_monitor_of_tqdm_is_ended(self):
         self.lead.be_patient()
         code = (
@@ -261,19 +230,15 @@ class InSessions(ForkerCase):
         self.copy(self.lead)
 
 
-def _has(*names):
-    return all(importlib.util.find_spec(name) for name in names)
-
-
-@unittest.skipUnless(_has("numpy", "sklearn"), "scikit-learn is not installed")
+@needs("numpy", "sklearn")
 class NativePools(ForkerCase):
     """Libraries with threads of their own, after a copy was made."""
 
     WORK = (
         "a = np.random.default_rng(0).random((400, 400)); a = a @ a\n"
         "X = np.random.default_rng(1).random((3000, 8)); y = X.sum(axis=1)\n"
-        "k = KMeans(4, n_init=2, random_state=0).fit(X).inertia_\n"
-        "h = HistGradientBoostingRegressor(max_iter=20, random_state=0).fit(X, y).score(X, y)\n"
+        "k = KMeans(4, n_init=1, random_state=0).fit(X).inertia_\n"
+        "h = HistGradientBoostingRegressor(max_iter=5, random_state=0).fit(X, y).score(X, y)\n"
         "x = [float(a.sum()), k, h]"
     )
     IMPORTS = (
@@ -316,9 +281,8 @@ class NativePools(ForkerCase):
         spare.wake(copy)
         self.check(expected, self.result(spare))
 
+    @needs("threadpoolctl")
     def test_a_pool_that_was_told_to_use_fewer_threads(self):
-        if not _has("threadpoolctl"):
-            self.skipTest("threadpoolctl is not installed")
         lead = self.worker(self.root(environment={"OMP_WAIT_POLICY": "passive"}))
         lead.be_patient()
         self.result(lead, self.IMPORTS + self.WORK)
@@ -327,7 +291,7 @@ class NativePools(ForkerCase):
         self.check(self.result(lead), self.result(self.branch(lead)))
 
 
-@unittest.skipUnless(LINUX and _has("pandas", "pyarrow"), "pyarrow is not installed")
+@needs("pandas", "pyarrow")
 class Arrow(ForkerCase):
     """The pools of pyarrow, which pandas has imported."""
 
@@ -352,7 +316,7 @@ class Arrow(ForkerCase):
         copy.wake(lead)
         self.read(copy)
 
-    @unittest.skipUnless(_has("duckdb"), "duckdb is not installed")
+    @needs("duckdb")
     def test_other_threads_are_not_taken_for_arrows(self):
         lead = self.worker(self.root())
         lead.run(self.SAVE + self.READ)
@@ -362,7 +326,3 @@ class Arrow(ForkerCase):
         )
         lead.be_patient()
         self.assertEqual("", lead.run("duckdb.close()").obstacle)
-
-
-if __name__ == "__main__":
-    unittest.main()

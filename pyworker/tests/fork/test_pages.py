@@ -58,8 +58,8 @@ class PagesTest(unittest.TestCase):
         size = 500 * mmap.PAGESIZE
         with mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE) as memory:
             memory[:] = b"x" * size
-            address = pages.late.load("ctypes").addressof(
-                pages.late.load("ctypes").c_char.from_buffer(memory)
+            address = pages.lazy_import.load("ctypes").addressof(
+                pages.lazy_import.load("ctypes").c_char.from_buffer(memory)
             )
 
             def act(runs):
@@ -94,7 +94,7 @@ class PagesTest(unittest.TestCase):
             with mmap.mmap(file.fileno(), size) as memory:
                 for page in range(0, 64, 2):
                     memory[page * mmap.PAGESIZE]  # so it is present
-                ctypes = pages.late.load("ctypes")
+                ctypes = pages.lazy_import.load("ctypes")
                 place = ctypes.c_char.from_buffer(memory)
                 before = os.fstat(file.fileno())
                 run = (ctypes.addressof(place), size)
@@ -181,7 +181,7 @@ class BusySessionTest(ForkerCase):
             file.truncate(size)
             with mmap.mmap(file.fileno(), size) as memory:
                 memory[0] = 1
-                ctypes = pages.late.load("ctypes")
+                ctypes = pages.lazy_import.load("ctypes")
                 start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
                 within = [run for run in pages._ours() if start <= run[0] < start + size]
         self.assertEqual(within, [])

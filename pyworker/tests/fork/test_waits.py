@@ -3,7 +3,6 @@
 import os
 import signal
 import time
-import unittest
 
 from pyworker.fork import kin
 from pyworker.tests.fork.forker import CopyCase, parent_of, wait_for_end
@@ -129,7 +128,7 @@ class Waits(CopyCase):
         )
         for copy in self.copies:
             copy.kill()
-        self.assertEqual([], self.lead.value("heard"))
+        self.gives(self.lead, "heard", [])
         copy = self.copy(self.lead)
         code = "r, w = os.pipe()\npid = os.fork()\nif pid == 0:\n    os.read(r, 1)"
         self.lead.run(code)
@@ -137,10 +136,10 @@ class Waits(CopyCase):
         copy.kill()
         os.kill(child, signal.SIGKILL)
         wait_for_end(child)
-        self.assertEqual([child], self.lead.value("heard"))
+        self.gives(self.lead, "heard", [child])
         code = "pid = child()\nwhile len(heard) < 2: pass\nx = heard[1] == pid"
         self.assertIs(True, self.result(code))
-        self.assertEqual("set()\n", self.lead.run("signal.pthread_sigmask(0, [])").stdout)
+        self.prints(self.lead, "signal.pthread_sigmask(0, [])", "set()\n")
 
     def test_ignored_deaths(self):
         self.lead.run("n = signal.signal(signal.SIGCHLD, signal.SIG_IGN)")
@@ -148,7 +147,3 @@ class Waits(CopyCase):
             copy = self.copy(self.lead)
             copy.kill()
         self.branch(self.lead)
-
-
-if __name__ == "__main__":
-    unittest.main()

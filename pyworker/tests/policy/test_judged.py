@@ -1,9 +1,7 @@
 """What the judge of code has let pass: the worker runs that, and shows what was written."""
 
-import unittest
-
 from pyworker.policy import verify
-from pyworker.tests.test_dialect_forms import has_ipython
+from pyworker.tests.libraries import needs
 from pyworker.tests.worker import WorkerCase
 
 POLICY = {"magics": {"shell": "allow"}, "commands": ["echo"]}
@@ -16,7 +14,7 @@ for each in (get_ipython().input_transformer_manager, get_ipython()):
 """
 
 
-@unittest.skipUnless(has_ipython(), "IPython is not installed")
+@needs("IPython")
 class Judged(WorkerCase):
     def judge_and_run(self, worker, code):
         """Has code judged, and what that gives run; returns its Answer."""
@@ -37,23 +35,3 @@ class Judged(WorkerCase):
         self.assertTrue(worker.run(REGISTER).ok)
         self.assertEqual("from here\n", self.judge_and_run(worker, "!echo from here").stdout)
         self.assertEqual("3\n", self.judge_and_run(worker, "1 + 2").stdout)
-
-    def test_it_is_shown_as_it_was_written(self):
-        worker = self.start()
-        answer = self.judge_and_run(worker, ">>> x = !echo a\n>>> 1 / 0")
-        self.assertIn("1 / 0", answer.exception["traceback"])
-        self.assertNotIn("get_ipython", answer.exception["traceback"])
-        self.assertEqual("'%pwd'\n", self.after(worker, "%pwd"))
-
-    def after(self, worker, code):
-        """Returns what a session shows of In after a cell."""
-        self.judge_and_run(worker, code)
-        return self.judge_and_run(worker, "In[-2].strip()").stdout
-
-    def test_repairs_are_told(self):
-        answer = self.judge_and_run(self.start(), "```\nx = 1\n```")
-        self.assertIn("fences", " ".join(answer.notes))
-
-
-if __name__ == "__main__":
-    unittest.main()

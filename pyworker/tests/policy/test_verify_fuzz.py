@@ -11,7 +11,7 @@ from pyworker.policy.judge import Judge
 from pyworker.policy.rules import Rules
 from pyworker.tests.policy import verify_fuzz
 
-_PROGRAMS = 800
+_PROGRAMS = 400
 _SEED = 20
 
 
@@ -23,7 +23,7 @@ class TestFuzz(unittest.TestCase):
         found, cells = verify_fuzz.escapes(_SEED, _PROGRAMS)
         self.assertEqual(found, [])
         # Most cells reach for what is blocked; enough pass and run.
-        self.assertGreater(cells, 400)
+        self.assertGreater(cells, 200)
 
     def test_weaker_judges_are_caught(self):
         weaknesses = {

@@ -138,7 +138,3 @@ class Commands(unittest.TestCase):
             "1" * 300_000,
         ):
             take_apart(text)
-
-
-if __name__ == "__main__":
-    unittest.main()

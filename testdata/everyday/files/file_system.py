@@ -39,6 +39,8 @@ writer.start()
 assert pathlib.Path("fifo").read_text() == "through"
 writer.join()
 assert len(glob.glob("files/**", recursive=True)) == 6, glob.glob("files/**", recursive=True)
+if hasattr(os, "listxattr"):
+    os.listxattr("locked")
 assert os.statvfs(".").f_bavail > 0 and os.stat(".").st_uid == os.getuid()
 assert {entry.name for entry in os.scandir(place)} == {"a", "soft"}
 directory = os.open(place, os.O_DIRECTORY)

@@ -1,5 +1,6 @@
 # Terminals: a shell in one, its size, its settings.
 # needs: terminals:own
+# brief
 import fcntl
 import os
 import pty

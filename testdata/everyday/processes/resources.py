@@ -1,4 +1,5 @@
 # What a process may use: its limits, its usage, priority, processors.
+# brief
 import multiprocessing
 import os
 import resource

@@ -1,4 +1,4 @@
-# Signals: alarms, timers, handlers, masks, waiting for them.
+# Signals: alarms, timers, handlers, masks, waiting for them, and for a process.
 # brief
 import os
 import signal
@@ -33,4 +33,11 @@ signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
 os.kill(os.getpid(), signal.SIGUSR2)
 assert signal.sigwait({signal.SIGUSR2}) == signal.SIGUSR2
 signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGUSR2})
+if hasattr(os, "pidfd_open") and hasattr(os, "P_PIDFD"):
+    child = os.fork()
+    if child == 0:
+        os._exit(7)
+    pidfd = os.pidfd_open(child)
+    assert os.waitid(os.P_PIDFD, pidfd, os.WEXITED).si_status == 7
+    os.close(pidfd)
 print("ok")

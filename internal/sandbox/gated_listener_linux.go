@@ -12,22 +12,22 @@ import (
 	"understudy/internal/proc"
 )
 
-// Outsiders returns a listener that takes no connections of code in the sandbox: a Unix
+// RefuseSandboxed returns a listener that takes no connections of code in the sandbox: a Unix
 // socket of the server's that code may have the right to open, as the server's user, and
 // that no layer keeps it from. All that code starts descends from this process, which
 // adopts orphans. Connections whose process has ended are not taken either: it may have
 // left them to others.
-func Outsiders(l net.Listener, log *slog.Logger) net.Listener {
-	return &outsiders{Listener: l, log: log}
+func RefuseSandboxed(l net.Listener, log *slog.Logger) net.Listener {
+	return &gatedListener{Listener: l, log: log}
 }
 
-type outsiders struct {
+type gatedListener struct {
 	net.Listener
 	log  *slog.Logger
 	told sync.Once
 }
 
-func (o *outsiders) Accept() (net.Conn, error) {
+func (o *gatedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := o.Listener.Accept()
 		if err != nil {

@@ -4,43 +4,43 @@ import itertools
 import os
 import sys
 
-from . import late
+from . import lazy_import
 
 _getcwd = os.getcwd
 
 
-class Place:
+class WorkingDirectory:
     """Puts the working directory back as each execution expects it."""
 
     def __init__(self, workdir):
-        self.workdir = workdir
+        self.path = workdir
         self._entered = False  # an execution has begun there
         self._told = set()  # other folders in which one ended, as the reader knows
         rest = list(sys.path)
-        if late.started_in in rest:
-            rest.remove(late.started_in)  # once: PYTHONPATH may name it too
-        self._path = [workdir, *(p for p in rest if p not in ("", workdir))]
-        late.leave_out({"", workdir, late.started_in})
-        self._settled = frozenset(self._path[1:])  # the installation's
+        if lazy_import.started_in in rest:
+            rest.remove(lazy_import.started_in)  # once: PYTHONPATH may name it too
+        self._module_path = [workdir, *(p for p in rest if p not in ("", workdir))]
+        lazy_import.leave_out({"", workdir, lazy_import.started_in})
+        self._settled = frozenset(self._module_path[1:])  # the installation's
         self._known = len(sys.path_importer_cache)
-        sys.path = list(self._path)
+        sys.path = list(self._module_path)
 
     def move(self, workdir):
         """Makes another folder the working directory."""
-        old, self.workdir = self.workdir, workdir
-        self._path[0] = workdir
+        old, self.path = self.path, workdir
+        self._module_path[0] = workdir
         if type(sys.path) is list:
             sys.path = [workdir if path == old else path for path in sys.path]
 
     def has(self, folder):
         """Says whether modules are looked for in the folder, by way of add."""
-        return folder in self._path
+        return folder in self._module_path
 
     def add(self, folder):
         """Has modules be looked for in the folder too, right after the working directory."""
-        self._path.insert(1, folder)
+        self._module_path.insert(1, folder)
         if type(sys.path) is list:
-            sys.path.insert(1 if sys.path[:1] == [self.workdir] else 0, folder)
+            sys.path.insert(1 if sys.path[:1] == [self.path] else 0, folder)
 
     def enter(self):
         """Changes to the working directory, made again if it was deleted.
@@ -51,17 +51,17 @@ class Place:
         self._forget_listings()
         self._entered = True
         try:
-            os.chdir(self.workdir)
+            os.chdir(self.path)
             return ""
         except OSError:
             pass
         try:
-            os.makedirs(self.workdir, exist_ok=True)
-            os.chdir(self.workdir)
+            os.makedirs(self.path, exist_ok=True)
+            os.chdir(self.path)
         except OSError as error:
             self._entered = False
-            return f"the working directory {self.workdir} can't be entered: {error.strerror}"
-        return f"the working directory {self.workdir} was gone and has been made again, empty"
+            return f"the working directory {self.path} can't be entered: {error.strerror}"
+        return f"the working directory {self.path} was gone and has been made again, empty"
 
     def leave(self):
         """Returns a sentence for the reader when a run has ended elsewhere, else "".
@@ -72,18 +72,18 @@ class Place:
             folder = _getcwd()
         except OSError:  # it was deleted
             return ""
-        if not self._entered or folder == self.workdir or folder in self._told:
+        if not self._entered or folder == self.path or folder in self._told:
             return ""
-        if folder == os.path.realpath(self.workdir):
+        if folder == os.path.realpath(self.path):
             return ""
         self._told.add(folder)
         return f"the run ended in {folder}; the next one starts in the working directory again"
 
     def _restore_path(self):
         if type(sys.path) is not list or not sys.path:
-            sys.path = list(self._path)
-        elif sys.path[0] != self.workdir:
-            sys.path.insert(0, self.workdir)
+            sys.path = list(self._module_path)
+        elif sys.path[0] != self.path:
+            sys.path.insert(0, self.path)
 
     def _forget_listings(self):
         """Lets the import system see files that were made a moment ago.

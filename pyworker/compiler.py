@@ -7,7 +7,7 @@ that line numbers and carets are those of the cell.
 
 import _ast
 
-from . import late, sources
+from . import lazy_import, sources
 from .shell import transform
 
 COROUTINE = 0x80  # CO_COROUTINE: the part awaits at top level
@@ -80,7 +80,7 @@ class Compiler:
             for number, (old, new) in enumerate(zip(before, after), 1)
             if old != new
         }
-        for node in late.load("ast").walk(tree):
+        for node in lazy_import.load("ast").walk(tree):
             if getattr(node, "lineno", None) in changed:
                 old = before[node.lineno - 1]
                 node.col_offset = len(old) - len(old.lstrip())

@@ -21,9 +21,7 @@ func TestDialForTheTest(t *testing.T) {
 		t.Skip("for a child of another test")
 	}
 	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, _ = os.Stdout.WriteString("!")
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
@@ -37,50 +35,36 @@ func TestDialForTheTest(t *testing.T) {
 
 // Descendants of the server's get no answer, nor does whom one that has ended may have
 // left its connection to; others do.
-func TestOutsiders(t *testing.T) {
+func TestRefuseSandboxed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer listener.Close()
 	dial := func() (*exec.Cmd, io.WriteCloser, io.Reader) {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestDialForTheTest$")
 		cmd.Env = append(os.Environ(), dialVariable+"="+path)
 		input, err1 := cmd.StdinPipe()
 		output, err2 := cmd.StdoutPipe()
-		if err1 != nil || err2 != nil || cmd.Start() != nil {
-			t.Fatal(err1, err2)
-		}
+		insist(t, err1 == nil && err2 == nil && cmd.Start() == nil, "%v %v", err1, err2)
 		if _, err := io.ReadFull(output, make([]byte, 1)); err != nil {
 			t.Fatal(err)
 		}
 		return cmd, input, output
 	}
 	ended, input, _ := dial()
-	if err := input.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := ended.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, input.Close())
+	must(t, ended.Wait())
 	living, input, said := dial()
 	defer input.Close()
 	own, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer own.Close()
 	if _, err := own.Write([]byte("own")); err != nil {
 		t.Fatal(err)
 	}
-	if err := own.(*net.UnixConn).CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	taken, err := Outsiders(listener, slog.New(slog.DiscardHandler)).Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, own.(*net.UnixConn).CloseWrite())
+	taken, err := RefuseSandboxed(listener, slog.New(slog.DiscardHandler)).Accept()
+	must(t, err)
 	defer taken.Close()
 	if got, err := io.ReadAll(taken); err != nil || string(got) != "own" {
 		t.Fatalf("a connection was taken that says %q, %v", got, err)
