@@ -161,3 +161,82 @@ func (m *Manager) akin(ctx context.Context, client Client) []*Session {
 	sortByAge(own)
 	return own
 }
+
+// session finds the named session of the client, or finds or makes its default;
+// for Anonymous, who has no default, it makes another one.
+func (m *Manager) session(ctx context.Context, client Client, id string) (*Session, error) {
+	if id != "" {
+		return m.known(ctx, client, id)
+	}
+	if m.needsHandle(client) {
+		return nil, errNeedsHandle()
+	}
+	m.mu.Lock()
+	s := m.defaults[m.defaultOf(ctx, client)]
+	if s != nil {
+		s.claimed = true
+	}
+	m.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	return m.add(ctx, client, birth{isDefault: client != Anonymous})
+}
+
+// known finds a session for a call that names it; "" is the client's default.
+// Nobody's session becomes its own. Another client's is not found, as if there
+// were none.
+func (m *Manager) known(ctx context.Context, client Client, id string) (*Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, err := m.find(m.defaultOf(ctx, client), id)
+	if err == nil {
+		err = m.claim(ctx, client, s)
+	}
+	return s, err
+}
+
+// seen is known for who only looks.
+func (m *Manager) seen(client Client, id string) (*Session, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.find(defaultKey{client: client}, id)
+}
+
+// find is for a caller that holds mu.
+func (m *Manager) find(of defaultKey, id string) (*Session, error) {
+	if id == "" {
+		return m.defaultSession(of)
+	}
+	if s := m.reach(of.client, id); s != nil {
+		return s, nil
+	}
+	if why := m.endings.why(of.client, id); why != "" {
+		return nil, ended(id, why)
+	}
+	return nil, notFound(id)
+}
+
+// defaultSession returns the client's default session. The caller holds mu.
+func (m *Manager) defaultSession(of defaultKey) (*Session, error) {
+	if of.client == Operator {
+		return nil, needsID()
+	}
+	if m.needsHandle(of.client) {
+		return nil, errNeedsHandle()
+	}
+	if of.client == Anonymous {
+		return nil, errNoDefaultInterpreter()
+	}
+	if s := m.defaults[of]; s != nil {
+		return s, nil
+	}
+	if farewell := m.endings.farewell(of); farewell != "" {
+		return nil, Errorf(CodeNotFound, "%s", farewell)
+	}
+	return nil, Errorf(CodeNotFound, "there is no interpreter yet; run_python_code makes one")
+}
+
+func notFound(id string) *Error {
+	return Errorf(CodeNotFound, "Interpreter %.64s not found; manage_interpreters with operation \"list\" shows yours, \"create\" makes a new one", id)
+}

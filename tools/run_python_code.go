@@ -128,15 +128,10 @@ func seconds(s *float64) time.Duration {
 // identifier is a Python name, but for rare compatibility characters.
 var identifier = regexp.MustCompile(`^[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Mn}\p{Mc}\p{Nd}\p{Pc}]*$`)
 
-// keywords are Python's reserved words; soft ones like match are good names.
-var keywords = strings.Fields(`False None True and as assert async await break class continue
-	def del elif else except finally for from global if import in is lambda nonlocal not or pass
-	raise return try while with yield`)
-
 // checkVariable refuses a name that can't be a variable's. The argument is the one
 // that has it, and usual is what such a variable is often called.
 func checkVariable(argument, usual, name string) error {
-	if name == "" || identifier.MatchString(name) && !slices.Contains(keywords, name) {
+	if name == "" || identifier.MatchString(name) && !schemas.IsKeyword(name) {
 		return nil
 	}
 	return &schemas.ArgumentError{Argument: argument, Message: fmt.Sprintf(

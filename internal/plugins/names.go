@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"understudy/schemas"
 )
 
 // identifier is what is a name for Python and for every client of MCP: some take
@@ -16,11 +18,6 @@ const identifierWords = "a name of letters, digits and _ that begins with a lett
 
 // module is the name of a Python module, as sklearn.ensemble.
 var module = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
-
-// keywords are Python's reserved words; soft ones like match are good names.
-var keywords = strings.Fields(`False None True and as assert async await break class continue
-	def del elif else except finally for from global if import in is lambda nonlocal not or pass
-	raise return try while with yield`)
 
 // builtins are what Python itself has under such names, up to 3.14.
 var builtins = strings.Fields(`ArithmeticError AssertionError AttributeError BaseException
@@ -57,7 +54,7 @@ func checkName(name string) error {
 	switch {
 	case !identifier.MatchString(name):
 		return fmt.Errorf("%q is no name for a plugin: it must be %s", clip(name), identifierWords)
-	case slices.Contains(keywords, name):
+	case schemas.IsKeyword(name):
 		return fmt.Errorf("%q is a word of Python's; give the plugin another name", name)
 	case slices.Contains(builtins, name):
 		return fmt.Errorf("%q is Python's own; give the plugin another name", name)
@@ -71,7 +68,7 @@ func checkParameterName(name string) error {
 	switch {
 	case !identifier.MatchString(name):
 		return fmt.Errorf("%q is no name for a parameter: it must be %s", clip(name), identifierWords)
-	case slices.Contains(keywords, name):
+	case schemas.IsKeyword(name):
 		return fmt.Errorf("%q is a word of Python's; choose another name", name)
 	case name == "self":
 		return errors.New("self is how Python's methods call their object; choose another name")

@@ -27,9 +27,9 @@ type gatedListener struct {
 	told sync.Once
 }
 
-func (o *gatedListener) Accept() (net.Conn, error) {
+func (l *gatedListener) Accept() (net.Conn, error) {
 	for {
-		conn, err := o.Listener.Accept()
+		conn, err := l.Listener.Accept()
 		if err != nil {
 			return nil, err
 		}
@@ -37,8 +37,8 @@ func (o *gatedListener) Accept() (net.Conn, error) {
 			return conn, nil
 		}
 		_ = conn.Close()
-		o.told.Do(func() {
-			o.log.Warn("code in the sandbox tries to use the server's own socket; it gets no answer, and this is not told again")
+		l.told.Do(func() {
+			l.log.Warn("code in the sandbox tries to use the server's own socket; it gets no answer, and this is not told again")
 		})
 	}
 }

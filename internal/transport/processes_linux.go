@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,12 +122,10 @@ func holderOf(file string, known []proc.ID) (proc.ID, bool) {
 		}
 	}
 	if len(holders) == 0 {
-		all, _ := filepath.Glob("/proc/[0-9]*") // the pattern is right
-		for _, dir := range all {
-			if pid, err := strconv.Atoi(filepath.Base(dir)); err == nil && holds(pid, file) {
-				if p, ok := proc.Read(pid); ok && !p.Dead {
-					holders = append(holders, p.ID)
-				}
+		all, _ := proc.List()
+		for _, p := range all {
+			if !p.Dead && holds(p.PID, file) {
+				holders = append(holders, p.ID)
 			}
 		}
 	}
