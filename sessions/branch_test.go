@@ -255,19 +255,6 @@ func TestABranchNamesWhatDidNotComeAlong(t *testing.T) {
 	expect(t, strings.Contains(got, "1 special or unreadable file of the working directory can't be copied and did not come along: pipe"), "%+v", got)
 }
 
-func TestABranchWithAFileThatCanNotBeRead(t *testing.T) {
-	if os.Getuid() <= 0 {
-		t.Skip("root may read every file, and on Windows everybody may read this one")
-	}
-	m := surviving(t, remembers(), nil)
-	run(t, m, "a")
-	dir := list(t, m)[0].Workdir
-	write(t, dir, "secret", "x")
-	must(t, os.Chmod(filepath.Join(dir, "secret"), 0))
-	wantCode(t, errOf(m.Branch(t.Context(), me, "")), CodeStart, "secret", "permission denied")
-	same(t, 1, len(list(t, m)))
-}
-
 func TestSomeOf(t *testing.T) {
 	names := slices.Repeat([]string{"a"}, 7)
 	same(t, "a, a, a, a, a and 2 more", someOf(names, 5))

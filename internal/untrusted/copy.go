@@ -35,10 +35,10 @@ type tree struct {
 	names    map[fileID]string // of the copies of files that have several
 }
 
-// CopyDir copies what the directory from holds into the directory to: files
-// with their modes and times, links as they are. It
-// returns the names of what can't be copied by its nature or its mode. A file that vanishes meanwhile
-// is left out. A copy that would take more than room bytes of the disk is an ErrNoRoom.
+// CopyDir copies what the directory from holds into the directory to: files with their
+// modes and times, links as they are. It returns the names of what can't be copied by its
+// nature or its mode. A file that vanishes meanwhile is left out. A copy that would take
+// more than room bytes of the disk is an ErrNoRoom.
 func CopyDir(ctx context.Context, to, from *os.Root, room int64) (left []string, err error) {
 	t := &tree{from: from, to: to, room: room, names: map[fileID]string{}}
 	err = fs.WalkDir(t.from.FS(), ".", func(name string, entry fs.DirEntry, err error) error {

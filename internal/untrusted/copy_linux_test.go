@@ -24,6 +24,7 @@ func TestCopyDirLeavesOutWhatCanNotBeRead(t *testing.T) {
 	} {
 		must(t, os.Chmod(path, mode))
 	}
+	defer func() { _ = os.Chmod(listed, 0o755) }() // so that it can be removed
 	if os.Getuid() == 0 {
 		runtime.LockOSThread() // never unlocked: the thread ends with the test
 		const nobody = 65534

@@ -136,17 +136,3 @@ func TestCopiedModes(t *testing.T) {
 		}
 	}
 }
-
-// TestUnreadable fails at once for a source, and by name for what is in one.
-func TestUnreadable(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may read everything")
-	}
-	dir := files(t, map[string]string{"d/x": "1"})
-	must(t, os.Chmod(filepath.Join(dir, "d", "x"), 0))
-	_, err := NewPlan([]string{filepath.Join(dir, "d", "x")}, Options{Dir: filepath.Join(t.TempDir(), "w")})
-	expect(t, err != nil && strings.Contains(err.Error(), "can't be read"), "as a source: %v", err)
-	if _, err := mustPlan(t, Options{}, dir).Prepare(t.Context()); err == nil || !strings.Contains(err.Error(), filepath.Join("d", "x")) {
-		t.Errorf("in a source: %v", err)
-	}
-}

@@ -7,6 +7,7 @@ a bounded sample of what they hold: length, shape, some elements, some bytes.
 import binascii
 from _weakref import ref as _ref
 from itertools import islice
+from struct import unpack_from as _unpack_from
 from types import ModuleType
 
 from . import describe, kinds
@@ -79,6 +80,19 @@ def is_alive(held):
     return type(held) is not _ref or held() is not None
 
 
+def checksum(value, size):
+    """Returns the checksum of the first bytes of a bytearray, of a copy: nobody can resize
+    what a buffer is open of.
+
+    A failing slice of one makes CPython up to 3.13 free what it has not initialized, and
+    say on stderr that a "deallocated bytearray object has exported buffers". One of a
+    class of the user's may give out other bytes than it holds.
+    """
+    if type(value) is bytearray:
+        return binascii.crc32(_unpack_from(f"{size}s", value)[0])
+    return binascii.crc32(bytearray.__getitem__(value, slice(size)))
+
+
 def _sample(first, last=()):
     """Returns what identifies the first and last elements: small values, of others the id."""
     items = (*islice(first, END), *islice(last, END))
@@ -89,7 +103,7 @@ def _held(value, base):
     """Returns the length of a builtin container, and what is at its ends."""
     length = base.__len__(value)
     if base is bytearray:
-        return length, binascii.crc32(bytearray.__getitem__(value, slice(WHOLE_BYTES)))
+        return length, checksum(value, min(length, WHOLE_BYTES))
     if base is dict:
         views = (dict.keys(value), dict.values(value))
         return length, *(_sample(iter(view), reversed(view)) for view in views)

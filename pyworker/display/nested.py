@@ -13,7 +13,7 @@ from types import CodeType, FunctionType, ModuleType, SimpleNamespace
 
 from pyworker import lazy_import
 
-from . import describe, kinds
+from . import describe, fingerprint, kinds
 
 ITEMS = 10_000  # of a variable that are looked at
 TOTAL_ITEMS = 5 * ITEMS  # of all that a cell names
@@ -147,8 +147,9 @@ class _Look:
     def _container(self, value, base, depth):
         self._count(_CONTAINER)
         if base is bytearray:
-            self._add_bytes(_CHECKED * base.__len__(value))
-            return binascii.crc32(base.__getitem__(value, slice(None)))
+            size = base.__len__(value)
+            self._add_bytes(_CHECKED * size)
+            return fingerprint.checksum(value, size)
         if base in (set, frozenset):
             self._count(base.__len__(value))
             elements = frozenset(value)  # by what their hashes were
