@@ -9,6 +9,7 @@ import importlib
 import os
 import site
 import sys
+import sysconfig
 import types
 
 
@@ -30,7 +31,11 @@ def load():
 def _folders():
     """Yields where IPython may be, as Python without -S would look for it."""
     prefix = os.path.dirname(os.path.dirname(sys.executable))
-    if not os.path.exists(os.path.join(prefix, "pyvenv.cfg")):
-        prefix = sys.prefix
-    for folder in site.getsitepackages([prefix]):
+    if os.path.exists(os.path.join(prefix, "pyvenv.cfg")):
+        # Not from site: with -S, Debian's takes the environment for the system's Python.
+        scheme = "nt" if os.name == "nt" else "posix_prefix"
+        folders = [sysconfig.get_path("purelib", scheme, {"base": prefix})]
+    else:
+        folders = site.getsitepackages([sys.prefix])
+    for folder in folders:
         yield os.path.join(folder, "IPython")

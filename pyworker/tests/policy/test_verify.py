@@ -1,14 +1,17 @@
 """The checker of code: what it refuses, what it lets pass, where, and how it bears up."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
 import sys
+import sysconfig
 import unittest
 import warnings
+from unittest import mock
 
-from pyworker.policy import verify
+from pyworker.policy import ipython, verify
 from pyworker.tests.policy import magics, places
 from pyworker.tests.policy.bypasses import BYPASSES, LIMITS, OPEN
 from pyworker.tests.policy.false_alarms import FALSE_ALARMS
@@ -459,6 +462,11 @@ class TestProcess(unittest.TestCase):
         )
         self.assertEqual(done.stderr, b"")
         self.assertTrue(json.loads(done.stdout)["violations"])
+
+    @unittest.skipIf(sys.prefix == sys.base_prefix, "this Python is no environment")
+    def test_ipython_of_an_environment(self):
+        with mock.patch("site.getsitepackages", return_value=["/usr/lib/dist-packages"]):  # Debian
+            self.assertIn(sysconfig.get_path("purelib") + os.sep + "IPython", ipython._folders())
 
     def test_wrong_requests(self):
         answers = ask(
