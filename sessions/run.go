@@ -308,6 +308,9 @@ func (s *Session) execute(e *execution, before restartNote) {
 	if s.options.Ended != nil {
 		s.options.Ended(*result)
 	}
+	if e.traced != nil {
+		e.traced(*result)
+	}
 	e.transcript.Close()
 	s.turn.tidy()
 	s.finished(e)

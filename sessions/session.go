@@ -286,6 +286,9 @@ func (s *Session) start(ctx context.Context, until time.Time, r RunRequest) (e *
 	if err := s.announce(ctx, e); err != nil {
 		return nil, err
 	}
+	if s.options.Trace != nil {
+		e.life, e.traced = s.options.Trace(ctx, e.life, s.id, number)
+	}
 	if err := s.launch(e); err != nil {
 		s.withdraw(e)
 		return nil, err

@@ -15,6 +15,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/metrics"
+	"understudy/internal/traces"
 	"understudy/sessions"
 	"understudy/tools"
 	"understudy/tools/resources"
@@ -39,6 +40,7 @@ type App struct {
 	server    *server.MCPServer
 	shown     *resources.Server
 	metrics   *metrics.Metrics
+	traces    *traces.Tracer // nil where no endpoint is configured
 	ready     *readiness
 
 	ends []func(context.Context) error // of what was started, in that order
@@ -68,6 +70,7 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 	if err := a.openFiles(); err != nil {
 		return nil, err
 	}
+	a.openTraces()
 	a.rules = rulesFor(rules)
 	options := a.managerOptions()
 	a.python = a.newPythons(options.WorkdirRoot)
@@ -76,6 +79,9 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 	options.Starter, options.CheckPython = a.python, a.python.choose
 	a.metrics = a.newMetrics()
 	options.Ended = a.ended
+	if a.traces != nil {
+		options.Trace = a.traces.Execution
+	}
 	a.ready = newReadiness(a.trialOptions, log)
 	a.python.started = a.started
 	if rules != nil {

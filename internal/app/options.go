@@ -107,12 +107,12 @@ func (a *App) newServer() (*server.MCPServer, *resources.Server) {
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}
-	s := server.NewMCPServer("understudy", Version(),
+	s := server.NewMCPServer("understudy", Version(), append(a.tracingOptions(),
 		server.WithTitle("understudy"),
 		server.WithInstructions(options.Instructions()),
 		server.WithToolCapabilities(a.plugins != nil), // they may change
 		server.WithPromptCapabilities(false),
-	)
+	)...)
 	transport.TellCodes(s)
 	refresh := tools.Register(s, a.manager, options)
 	if a.plugins != nil {

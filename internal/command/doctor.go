@@ -97,6 +97,7 @@ var settingsChecks = []struct {
 	{groupSystem, "start", checkStart},
 	{groupSystem, "journal", checkJournal},
 	{groupSystem, "open files", checkOpenFiles},
+	{groupSystem, "traces", checkTraces},
 }
 
 func examine(ctx context.Context, c *config.Config) *findings {
