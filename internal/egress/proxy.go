@@ -75,9 +75,11 @@ func New(o Options) (*Proxy, error) {
 		errs = append(errs, err)
 		p.rules = append(p.rules, r)
 	}
-	var err error
-	p.secrets, err = newSecrets(o.Secrets)
-	if err = errors.Join(append(errs, err)...); err != nil {
+	err := errors.Join(errs...)
+	if err == nil {
+		p.secrets, err = newSecrets(o.Secrets)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if p.log == nil {

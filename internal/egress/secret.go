@@ -31,6 +31,17 @@ type Place struct {
 	Header, Query string
 }
 
+// SecretError says which secret can't be used, and never what it is.
+type SecretError struct {
+	Name string
+	Err  error
+}
+
+func (e *SecretError) Error() string { return fmt.Sprintf("secret %s: %v", e.Name, e.Err) }
+
+// Unwrap returns the cause.
+func (e *SecretError) Unwrap() error { return e.Err }
+
 // secret is a Secret in use.
 type secret struct {
 	name, value, placeholder string
@@ -55,7 +66,7 @@ func newSecrets(given []Secret) (*secrets, error) {
 	var errs []error
 	for _, one := range given {
 		if err := s.add(one); err != nil {
-			errs = append(errs, fmt.Errorf("secret %s: %w", one.Name, err))
+			errs = append(errs, &SecretError{one.Name, err})
 		}
 	}
 	if err := errors.Join(errs...); err != nil || len(given) == 0 {
