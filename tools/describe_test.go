@@ -33,6 +33,7 @@ func TestDescriptionsFollowTheRules(t *testing.T) {
 		"commands":   {Options{Mode: ModeCLIOnly, Rules: &Rules{}}, []string{"\n- Some commands are not allowed here"}, []string{"{"}},
 		"offline":    {Options{Walls: &Walls{}}, []string{" %magics, " + shell, "\n- There is no network; files can be written only in the working and the temporary directory.\n"}, []string{"%pip", "{"}},
 		"hosts":      {Options{Walls: &Walls{Network: []string{"pypi.org", "*.a.org"}, Write: []string{"/data"}}}, []string{child, "\n- The network reaches only pypi.org, *.a.org; files can", "directory, and in /data.\n"}, nil},
+		"secrets":    {Options{Walls: &Walls{Secrets: []Secret{{"TOKEN", []string{"a.org", "b.org"}}}}}, []string{" Environment variable TOKEN works in requests to a.org, b.org; its value is a placeholder.\n"}, nil},
 		"many hosts": {Options{Walls: &Walls{Network: strings.Split("a,b,c,d,e,f,g", ",")}}, []string{"only a, b, c, d, e and 2 more;"}, nil},
 		"online":     {Options{Walls: &Walls{Network: []string{sessions.NetworkAll}}}, []string{child, "\n- The network can be used; files can"}, nil},
 		"behind":     {Options{Mode: ModeCLIOnly, Walls: &Walls{}}, []string{"\n- There is no network; files"}, []string{"{"}},

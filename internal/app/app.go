@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/internal/config"
+	"understudy/internal/egress"
 	"understudy/internal/metrics"
 	"understudy/internal/traces"
 	"understudy/sessions"
@@ -49,7 +50,16 @@ type App struct {
 // Open prepares everything that serving needs. Python is looked for, and what
 // interpreters are forked from is started, in the background: a server without
 // it can still say so.
-func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
+func Open(c *config.Config, log *slog.Logger) (*App, error) {
+	secrets, err := TakeSecrets(c)
+	if err != nil {
+		return nil, err
+	}
+	return openWith(c, secrets, log)
+}
+
+// openWith is Open for who has taken the secrets before.
+func openWith(c *config.Config, secrets []egress.Secret, log *slog.Logger) (_ *App, err error) {
 	a := &App{log: log}
 	defer func() {
 		if err != nil {
@@ -63,7 +73,7 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := newEgress(a.config.Serve.AllowNet, ownPlaces(a.config.Serve), log)
+	proxy, err := newEgress(a.config.Serve.AllowNet, secrets, ownPlaces(a.config.Serve), log)
 	if err != nil {
 		return nil, err
 	}
@@ -76,6 +86,9 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 	a.python = a.newPythons(options.WorkdirRoot)
 	a.python.proxy = proxy
 	a.endWithError(a.python.Close)
+	if err := a.carrySecrets(proxy); err != nil {
+		return nil, err
+	}
 	options.Starter, options.CheckPython = a.python, a.python.choose
 	a.metrics = a.newMetrics()
 	options.Ended = a.ended

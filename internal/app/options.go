@@ -132,6 +132,9 @@ func toldWalls(c *config.Config) *tools.Walls {
 	if c.Serve.AllowsAllNet() {
 		told.Network = []string{sessions.NetworkAll}
 	}
+	for _, secret := range c.Serve.Secrets() {
+		told.Secrets = append(told.Secrets, tools.Secret{Name: secret.Name, Hosts: secret.Hosts()})
+	}
 	return told
 }
 

@@ -94,6 +94,7 @@ var settingsChecks = []struct {
 	{groupSandbox, "HTTP and SSE", checkSandboxOver(config.TransportHTTP)},
 	{groupSandbox, "stdio", checkSandboxOver(config.TransportStdio)},
 	{groupSandbox, "home directory", checkSharedHome},
+	{groupSandbox, "secrets", checkSecrets},
 	{groupSystem, "start", checkStart},
 	{groupSystem, "journal", checkJournal},
 	{groupSystem, "open files", checkOpenFiles},

@@ -117,6 +117,11 @@ func (c *Config) secrets() []secret {
 			list = append(list, one)
 		}
 	}
+	for _, one := range s.Secrets() {
+		if one.File != "" {
+			list = append(list, secret{one.File, "the secret " + one.Name, false})
+		}
+	}
 	if s.Policy != "" && s.Policy != PolicyDefaults {
 		list = append(list, secret{s.Policy, "the rules for code", true})
 	}
