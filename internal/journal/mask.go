@@ -247,6 +247,12 @@ func (m *masker) result(original *sessions.Result) (*sessions.Result, error) {
 			clean.Variables.More[m.text(name)] = n
 		}
 	}
+	if calls := original.ToolCalls; calls != nil {
+		clean.ToolCalls.ByTool = map[string]int{}
+		for name, n := range calls.ByTool { // code may have made it up
+			clean.ToolCalls.ByTool[m.text(name)] += n
+		}
+	}
 	clean.TermOut = m.pieces(original.TermOut)
 	clean.Result, err = m.json(original.Result, true)
 	if original.ExcInfo != nil {

@@ -33,6 +33,10 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 	if err != nil {
 		return nil, fmt.Errorf("masking the record: %w", err)
 	}
+	uses, err := mask.toolUses(entry.ToolUses)
+	if err != nil {
+		return nil, fmt.Errorf("masking calls of tools: %w", err)
+	}
 	detail, missing := j.detailOf(entry, *result, mask)
 	entry.Result = result // what is said of it is cut, which must not divide a secret
 	var r *row
@@ -44,6 +48,7 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 			detail.Record.Trial = t.judge(r, mask)
 		}
 		t.store(r, detail)
+		t.storeToolUses(r.id, uses)
 		if r.best {
 			t.exec("UPDATE experiments SET best = ? WHERE name = ?", r.id, r.experiment)
 		}
