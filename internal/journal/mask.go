@@ -248,10 +248,7 @@ func (m *masker) result(original *sessions.Result) (*sessions.Result, error) {
 		}
 	}
 	if calls := original.ToolCalls; calls != nil {
-		clean.ToolCalls.ByTool = map[string]int{}
-		for name, n := range calls.ByTool { // code may have made it up
-			clean.ToolCalls.ByTool[m.text(name)] += n
-		}
+		clean.ToolCalls.ByTool = m.names(calls.ByTool)
 	}
 	clean.TermOut = m.pieces(original.TermOut)
 	clean.Result, err = m.json(original.Result, true)

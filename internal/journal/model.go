@@ -156,6 +156,8 @@ type Heartbeat struct {
 	Started       time.Time
 	Limit         time.Duration
 	Tail          string // the end of its output
+	// ToolCalls counts its calls of other servers' tools so far, by server.
+	ToolCalls map[string]int
 }
 
 // Query chooses executions. What is left zero does not restrict.

@@ -31,6 +31,15 @@ func (m *masker) toolUses(uses []sessions.ToolUse) ([]sessions.ToolUse, error) {
 	return clean, nil
 }
 
+// names masks what things are counted by, which code may have made up.
+func (m *masker) names(counts map[string]int) map[string]int {
+	clean := make(map[string]int, len(counts))
+	for name, n := range counts {
+		clean[m.text(name)] += n
+	}
+	return clean
+}
+
 // storeToolUses writes the calls of other servers' tools that an execution made.
 func (t *tx) storeToolUses(execution int64, uses []sessions.ToolUse) {
 	orNull := func(text json.RawMessage) any {

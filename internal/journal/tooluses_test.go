@@ -88,3 +88,14 @@ func TestManyToolCallsAreCounted(t *testing.T) {
 	all, err := open(t, j.Path()).Executions(t.Context(), Query{Detail: true})
 	expect(t, err == nil && all[0].ToolCalls["time"] == 1000 && len(all[0].Detail.ToolUses) == 1000, "%v", err)
 }
+
+// TestToolCallsOfWhatRuns come with the heartbeat.
+func TestToolCallsOfWhatRuns(t *testing.T) {
+	j := begin(t, newPath(t), Options{})
+	beat := sessions.Heartbeat{InterpreterID: "a", Execution: 1, ToolCalls: map[string]int{"github": 2, "sk-12345678": 1}, Secrets: []string{"sk-12345678"}}
+	must(t, j.SaveHeartbeats(t.Context(), []sessions.Heartbeat{beat, {InterpreterID: "b"}}))
+	got, err := open(t, j.Path()).Heartbeats(t.Context(), j.RunID())
+	insist(t, err == nil && len(got) == 2, "%+v, %v", got, err)
+	diff := cmp.Diff(map[string]int{"github": 2, masked: 1}, got[0].ToolCalls)
+	expect(t, diff == "" && len(got[1].ToolCalls) == 0, "%s %v", diff, got[1].ToolCalls)
+}

@@ -6,11 +6,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
-	"time"
 
 	"understudy/internal/journal"
 	"understudy/internal/phrase"
@@ -59,17 +56,9 @@ func toolCall(u sessions.ToolUse) string {
 	if len(u.Arguments) > 0 {
 		said = cutLine(pluginCall(u.Server+"."+u.Tool, u.Arguments), toolCallWidth)
 	}
-	took := phrase.Short(time.Duration(u.Seconds * float64(time.Second)))
-	if u.Status == statusOK {
-		said += fmt.Sprintf(" → %s in %s", phrase.Size(int64(u.Bytes)), took)
-	} else {
-		said += fmt.Sprintf(" → %s in %s: %s", u.Status, took, cutLine(u.Message, toolCallWidth))
-	}
+	said += " → " + cutLine(u.Outcome(), toolCallWidth)
 	return strings.TrimSpace(blanks.ReplaceAllString(said, " "))
 }
-
-// statusOK is the status of a call that gave a result.
-const statusOK = "ok"
 
 // commented is the code of a cell with its calls of other servers' tools in comments below.
 func commented(c Cell) string {
@@ -82,21 +71,13 @@ func commented(c Cell) string {
 
 // toolCounts says how many calls of other servers' tools there were, of which; "" for none.
 func toolCounts(all []journal.Execution) string {
-	counts, total := map[string]int{}, 0
+	counts := map[string]int{}
 	for _, e := range all {
 		for server, n := range e.ToolCalls {
 			counts[server] += n
-			total += n
 		}
 	}
-	if total == 0 {
-		return ""
-	}
-	var parts []string
-	for _, server := range slices.Sorted(maps.Keys(counts)) {
-		parts = append(parts, fmt.Sprintf("%s %d", inline(server), counts[server]))
-	}
-	return fmt.Sprintf("%d (%s)", total, strings.Join(parts, ", "))
+	return inline(phrase.CountEach("call", counts))
 }
 
 // replayed is a call as scriptTools takes it: with a value, or why there is none.
@@ -140,7 +121,7 @@ func replay(cells []Cell) string {
 
 // valueOf is what code got of a call, or why it gets nothing here.
 func valueOf(u sessions.ToolUse) (value json.RawMessage, problem string) {
-	if u.Status != statusOK {
+	if u.Status != sessions.ToolOK {
 		return nil, cmp.Or(u.Message, "it ended with "+u.Status)
 	}
 	var body struct {

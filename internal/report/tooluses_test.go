@@ -21,7 +21,7 @@ func text(said string) json.RawMessage {
 
 // use is a call that went well.
 func use(server, tool, arguments string, result json.RawMessage) sessions.ToolUse {
-	u := sessions.ToolUse{Server: server, Tool: tool, Seconds: 0.45, Status: statusOK, Result: result, Bytes: 12_000}
+	u := sessions.ToolUse{Server: server, Tool: tool, Seconds: 0.45, Status: sessions.ToolOK, Result: result, Bytes: 12_000}
 	if arguments != "" {
 		u.Arguments = json.RawMessage(arguments)
 	}
@@ -57,7 +57,7 @@ func TestToolCallsAreSaid(t *testing.T) {
 	expect(t, commented(newCell(e)) == "y" && toolCounts([]journal.Execution{e}) == "", "calls of what made none")
 	e.ToolCalls = map[string]int{"time": 2, "git_hub": 10}
 	counts := toolCounts([]journal.Execution{e, {ToolCalls: map[string]int{"time": 1}}})
-	expect(t, counts == `13 (git\_hub 10, time 3)`, "%s", counts)
+	expect(t, counts == `13 calls (git\_hub 10, time 3)`, "%s", counts)
 }
 
 // withTools calls tools in each of the ways that code may, and checks what it gets. Some of

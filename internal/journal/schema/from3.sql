@@ -18,3 +18,5 @@ CREATE TABLE tool_calls (
 CREATE TRIGGER tool_calls_of_execution AFTER DELETE ON executions BEGIN
     DELETE FROM tool_calls WHERE execution = old.id;
 END;
+-- A JSON object: how many calls there were of each server's tools, so far.
+ALTER TABLE pulses ADD COLUMN tool_calls TEXT NOT NULL DEFAULT '{}';

@@ -140,6 +140,7 @@ CREATE TABLE pulses (
     started     INTEGER NOT NULL,
     time_limit  INTEGER NOT NULL,
     tail        TEXT NOT NULL,
-    position    INTEGER NOT NULL
+    position    INTEGER NOT NULL,
+    tool_calls  TEXT NOT NULL DEFAULT '{}' -- how many of each server's tools, so far
 ) WITHOUT ROWID;
 CREATE INDEX pulses_of_run ON pulses (run, position);
