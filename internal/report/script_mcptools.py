@@ -1,8 +1,8 @@
 def understudy_mcptools(kept):
-    """Is mcptools here: calls of other servers' tools give what they gave in the session.
+    """Stands in for mcptools: a call gives what it gave in the session.
 
-    kept has a line of JSON for each call, in their order. One that was made again gets the
-    next of the same arguments, the last when there are no more.
+    kept has a line of JSON for each call, in their order. A call gets the next of the same
+    arguments, and the last one where there are no more.
     """
     import builtins  # whose names the session may have given to something else
     import json
@@ -14,7 +14,7 @@ def understudy_mcptools(kept):
         """A call failed in the session, or nothing is kept of such a one."""
 
     def plain(name):
-        """Drops what differs between the names of tools and of Python: class_, per-page."""
+        """Drops what differs between names of tools and of Python, as class_ and per-page."""
         return re.sub(r"[\W_]", "", name).lower()
 
     def written(value):
@@ -26,17 +26,14 @@ def understudy_mcptools(kept):
     def fits(call, values, names):
         if call["arguments"] is None:  # too long to be kept
             return True
-        kept_names = named(call["arguments"])
-        if not names.items() <= kept_names.items():
-            return False
-        return builtins.sorted([*values, *names.values()]) == builtins.sorted(kept_names.values())
+        theirs, ours = named(call["arguments"]), builtins.sorted([*values, *names.values()])
+        return names.items() <= theirs.items() and ours == builtins.sorted(theirs.values())
 
-    def answer(server, tool, values, names):
+    def answer(place, values, names):
         values, names = [written(v) for v in values], named(names)
-        found = [c for c in calls if c["place"] == (plain(server), plain(tool))]
-        found = [c for c in found if fits(c, values, names)]
+        found = [c for c in calls if c["place"] == plain(place) and fits(c, values, names)]
         if not found:
-            said = f"the session did not call {server}.{tool} with these arguments"
+            said = f"the session did not call {place} with these arguments"
             raise ToolError(said + ", and the other server is not asked here")
         call = ([c for c in found if not c["used"]] or found[-1:])[0]
         call["used"] = True
@@ -48,8 +45,8 @@ def understudy_mcptools(kept):
         def __getattr__(self, tool):
             if tool.startswith("__"):
                 raise builtins.AttributeError(tool)
-            server = self.__name__.partition(".")[2]
-            return lambda *values, **names: answer(server, tool, values, names)
+            place = f"{self.__name__.partition('.')[2]}.{tool}"
+            return lambda *values, **names: answer(place, values, names)
 
     def server_of(name):
         if name.startswith("__"):
@@ -58,11 +55,10 @@ def understudy_mcptools(kept):
 
     calls = [json.loads(line) for line in kept.split("\n") if line]
     for call in calls:
-        call.update(place=(plain(call["server"]), plain(call["tool"])), used=False)
+        call.update(place=plain(call["server"] + call["tool"]), used=False)
         call["value"] = json.dumps(call.get("value"))  # each call gets one of its own
+        server_of(re.sub(r"\W", "_", call["server"]))
     package = sys.modules["mcptools"] = types.ModuleType("mcptools")
     package.__path__, package.__getattr__, package.ToolError = [], server_of, ToolError
     package.servers = lambda: builtins.sorted({call["server"] for call in calls})
     package.search = lambda *_, **__: []
-    for name in package.servers():
-        server_of(re.sub(r"\W", "_", name))

@@ -65,7 +65,7 @@ func TestToolCallsAreSaid(t *testing.T) {
 func withTools() []journal.Execution {
 	failed := sessions.ToolUse{Server: "git-hub", Tool: "searchIssues", Arguments: []byte(`{"query":"bad"}`), Status: "error", Message: "no such '''query'''"}
 	return []journal.Execution{
-		cellOf(1, "import mcptools\nfrom mcptools import git_hub, time\nfrom mcptools.git_hub import search_issues\nsorted = list = str = len = None"),
+		cellOf(1, "import mcptools\nfrom mcptools import git_hub, time\nfrom mcptools.git_hub import search_issues\nsorted = AttributeError = None"),
 		cellOf(2, "first = git_hub.search_issues(query='x', n=5)\nsecond = search_issues('x', 5)\nagain = git_hub.search_issues('x', n=5, more=None)\n"+
 			"assert (first, second, again) == ({'found': [1]}, {'found': [2]}, {'found': [2]}), (first, second, again)\nfirst['found'].append(3)\nassert again == second",
 			use("git-hub", "searchIssues", `{"query":"x","n":5}`, []byte(`{"structured":{"found":[1]},"content":[]}`)),
@@ -100,48 +100,43 @@ func TestAScriptHasWhatItsToolsGave(t *testing.T) {
 	expect(t, strings.HasSuffix(printedBy(t, string(d.Script())), "done\n"), "what calls none has no mcptools")
 }
 
-// TestANotebookHasWhatItsToolsGave runs its setup and its cells without Jupyter.
-func TestANotebookHasWhatItsToolsGave(t *testing.T) {
-	text, err := (&Document{Cells: newCells(withTools()), Interpreter: journal.Interpreter{Workdir: "/w"}}).Notebook()
-	must(t, err)
-	var notebook struct {
-		Cells []struct {
-			Type   string `json:"cell_type"`
-			Source string
-		}
-	}
-	must(t, json.Unmarshal(text, &notebook))
-	var all strings.Builder
-	for _, c := range notebook.Cells {
-		if c.Type == "code" {
-			all.WriteString(strings.TrimPrefix(c.Source, strings.TrimRight(setupWithoutTools(t), "\n")) + "\n\n")
-		}
-	}
-	expect(t, !strings.Contains(all.String(), "IPython"), "it is more than the stand-in and the code")
-	runs(t, all.String()+"\nassert 'understudy_mcptools' not in globals()\n")
-}
+// runCells runs the cells of a notebook as a kernel does.
+const runCells = `
+import json, sys
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+config = Config()
+config.HistoryManager.enabled = False
+shell = InteractiveShell.instance(config=config)
+for cell in json.load(open(sys.argv[1]))["cells"]:
+    if cell["cell_type"] == "code":
+        shell.run_cell(cell["source"], store_history=True).raise_error()
+assert "understudy_mcptools" not in shell.user_ns
+`
 
-// setupWithoutTools is what stands before the stand-in in the setup of such a notebook.
-func setupWithoutTools(t *testing.T) string {
-	t.Helper()
-	source, _ := (&Document{Cells: newCells(withTools())[:0]}).setup()["source"].(string)
-	cut, _, found := strings.Cut(source, "numbers=[])")
-	insist(t, found, "the setup has no call")
-	return cut + "numbers=[1, 2, 3, 4, 5, 6])\ndel _understudy, _understudy_commands, _understudy_echo, _understudy_show"
+func TestANotebookHasWhatItsToolsGave(t *testing.T) {
+	if err := exec.CommandContext(t.Context(), python(t), "-c", "import IPython").Run(); err != nil {
+		t.Skip("needs IPython")
+	}
+	made, err := (&Document{Cells: newCells(withTools()), Interpreter: journal.Interpreter{Workdir: "/w"}}).Notebook()
+	must(t, err)
+	path := filepath.Join(t.TempDir(), "a.ipynb")
+	must(t, os.WriteFile(path, made, 0o600))
+	runs(t, runCells, path)
 }
 
 // runs runs Python that ends with what withTools says.
-func runs(t *testing.T, code string) {
+func runs(t *testing.T, code string, args ...string) {
 	t.Helper()
-	got := printedBy(t, code)
+	got := printedBy(t, code, args...)
 	expect(t, strings.HasSuffix(got, saidOfTools), "printed %s\nwant %s", got, saidOfTools)
 }
 
-func printedBy(t *testing.T, code string) string {
+func printedBy(t *testing.T, code string, args ...string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "cells.py")
 	must(t, os.WriteFile(path, []byte(code), 0o600))
-	command := exec.CommandContext(t.Context(), python(t), "-I", path)
+	command := exec.CommandContext(t.Context(), python(t), append([]string{"-I", path}, args...)...)
 	command.Dir = t.TempDir()
 	var problems strings.Builder
 	command.Stderr = &problems
