@@ -157,3 +157,29 @@ func TestReplayIsBounded(t *testing.T) {
 	skipped.Status = sessions.StatusCrashed
 	expect(t, replay(newCells([]journal.Execution{skipped})) == "", "what is not run has a stand-in")
 }
+
+// TestAScriptOfAJournalHasWhatItsToolsGave goes the whole way, from the record to the run.
+func TestAScriptOfAJournalHasWhatItsToolsGave(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "journal.db")
+	j, err := journal.Open(file, journal.Options{})
+	must(t, err)
+	defer func() { must(t, j.Close(t.Context())) }()
+	at := sessions.StateRef{InterpreterID: "py1-0123", Execution: 1}
+	_, err = j.Record(t.Context(), sessions.Entry{
+		InterpreterID: at.InterpreterID, Execution: 1, Client: "c", Kind: sessions.RunsCode, Present: at, Python: new(string),
+		Code: "from mcptools import time\nprint(time.now(zone='UTC'))", Result: &sessions.Result{Status: sessions.StatusOK},
+		ToolUses: []sessions.ToolUse{use("time", "now", `{"zone":"UTC"}`, text("noon"))},
+	})
+	must(t, err)
+	r, err := journal.OpenReader(file)
+	must(t, err)
+	defer func() { must(t, r.Close()) }()
+	d, err := Find(t.Context(), r, "")
+	must(t, err)
+	got := printedBy(t, string(d.Script()))
+	expect(t, strings.HasSuffix(got, "noon\n") && strings.Contains(string(d.Script()), `# mcptools: time.now(zone="UTC") → 12 KB`), "%s\n%s", got, d.Script())
+	x, err := Load(t.Context(), r, d.Run, "")
+	must(t, err)
+	report, err := Text(x)
+	expect(t, err == nil && strings.Contains(report, "\n- Tools of other MCP servers: 1 call (time 1)\n") && strings.Contains(report, "\n# mcptools: time.now("), "%v\n%s", err, report)
+}
