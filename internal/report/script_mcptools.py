@@ -53,12 +53,14 @@ def understudy_mcptools(kept):
             raise builtins.AttributeError(name)
         return sys.modules.setdefault(f"mcptools.{name}", Server(f"mcptools.{name}"))
 
-    calls = [json.loads(line) for line in kept.split("\n") if line]
+    servers, calls = {}, [json.loads(line) for line in kept.split("\n") if line]
     for call in calls:
         call.update(place=plain(call["server"] + call["tool"]), used=False)
         call["value"] = json.dumps(call.get("value"))  # each call gets one of its own
-        server_of(re.sub(r"\W", "_", call["server"]))
+        module = server_of(re.sub(r"\W", "_", call["server"])).__name__.partition(".")[2]
+        server = {"name": call["server"], "module": module, "state": "ready", "purpose": ""}
+        servers[call["server"]] = types.SimpleNamespace(**server)
     package = sys.modules["mcptools"] = types.ModuleType("mcptools")
     package.__path__, package.__getattr__, package.ToolError = [], server_of, ToolError
-    package.servers = lambda: builtins.sorted({call["server"] for call in calls})
+    package.servers = lambda: [*servers.values()]
     package.search = lambda *_, **__: []

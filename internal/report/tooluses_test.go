@@ -79,7 +79,7 @@ func withTools() []journal.Execution {
 			"    try:\n        call()\n    except mcptools.ToolError as error:\n        said.append(error.args[0])\nprint(*said, sep='\\n')",
 			use("time", "picture", `{}`, []byte(`{"content":[{"type":"image","mime_type":"image/png","attachment":0}]}`)),
 			use("time", "huge", `{}`, nil)),
-		cellOf(6, "assert mcptools.servers() == ['git-hub', 'time']"),
+		cellOf(6, "assert [(s.name, s.module, s.state) for s in mcptools.servers()] == [('git-hub', 'git_hub', 'ready'), ('time', 'time', 'ready')]"),
 	}
 }
 
