@@ -83,12 +83,25 @@ class Signature:
             if parameter.default not in (parameter.empty, None):
                 line += f" Default: {parameter.default!r:.200}"
             lines.append(line)
+        call = ", ".join(f"{made}={self._example(name)}" for made, name in self.names.items() if name in self._required)
+        lines += ["", f"Example: {self.function}({call[:500]})"]
         lines += ["", f"Returns: {schemas.text(signature.return_annotation)[:1000]}"]
         if self._tool.get("permission") == "asks":
             lines.append("The user is asked before it is called.")
         elif self._tool.get("permission") == "denied":
             lines.append("This server does not let it be called.")
         return "\n".join(lines).strip()
+
+    def _example(self, name):
+        """Returns a value for a parameter, as code writes it."""
+        schema = self.schema.resolved(self._properties[name])
+        examples = schema.get("examples"), schema.get("enum")
+        for found in (*examples, [schema["default"]] if "default" in schema else None):
+            if type(found) is list and found:
+                return repr(found[0])[:200]
+        kind = schema.get("type")
+        words = {"integer": "1", "number": "1.0", "boolean": "True", "array": "[]", "object": "{}"}
+        return words.get(kind, "'…'") if type(kind) is str else "'…'"
 
     def arguments(self, args, kwargs):
         """Returns the arguments of a call as JSON has them; raises TypeError or ValueError."""
@@ -123,7 +136,8 @@ class Signature:
         return found
 
     def _takes_none(self, schema):
-        return type(None) in typing.get_args(self.schema.type(schema, "X"))
+        hint = schemas.Schema(self.schema.root).type(schema, "Taken")  # with room of its own
+        return type(None) in typing.get_args(hint)
 
     def _checked(self, value, schema, at, depth=0):
         """Returns a value as JSON has it, if that is what the schema wants."""
@@ -164,7 +178,9 @@ class Signature:
         properties = schema.get("properties")
         properties = properties if type(properties) is dict else {}
         value = {str(key): one for key, one in value.items()}
-        if lacking := [n for n in schema.get("required") or () if n not in value]:
+        required = schema.get("required")
+        required = required if type(required) is list else []
+        if lacking := [name for name in required if name not in value]:
             raise TypeError(f"{self.function}() argument {at!r} lacks {lacking[0]!r}")
         if schema.get("additionalProperties") is False:
             for key in value:

@@ -1,9 +1,15 @@
 """Other servers' tools, called from code; a thread of the test is the server's half."""
 
+import datetime
+import pathlib
 import socket
+import sys
 import threading
+import unittest
 
 from pyworker import protocol
+from pyworker.mcptools import signatures
+from pyworker.tests.fork.forker import CopyCase
 from pyworker.tests.worker import WorkerCase
 
 SERVER = {"name": "git-hub", "module": "github", "purpose": "code", "state": "ready", "tools": 2}
@@ -205,6 +211,51 @@ class Mcptools(WorkerCase):
         self.assertIn("def odd(", worker.run(code).stdout)
 
 
+class Hostile(unittest.TestCase):
+    def test_schemas_of_any_form_end(self):
+        two = {"anyOf": [{"$ref": "#/$defs/a"}] * 9}
+        for schema in (
+            {"properties": {f"p{i}": {"type": "string"} for i in range(10_000)}},
+            {"properties": {"a": two, "class": {"$ref": "#"}, "": {}}, "$defs": {"a": two}},
+            {"properties": {"x": {"$ref": "#/properties/x"}}, "required": True},
+            {"properties": {"__class__": {"type": {}, "enum": 3}, "a b": 1, "a_b": []}},
+            {"properties": 7, "required": [[]], "$ref": "#/a/b"},
+            None,
+        ):
+            takes = signatures.Signature("f", {"name": "f", "input_schema": schema})
+            self.assertLess(len(takes.documentation(takes.python())), 200_000)
+            name = next(iter(takes.names), None)
+            takes.arguments((), {name: "x"} if name else {})
+
+    def test_values_become_those_of_json(self):
+        for value, expected in (
+            (pathlib.PurePosixPath("a/b"), "a/b"),
+            ((1, 2), [1, 2]),
+            (datetime.date(2026, 1, 2), "2026-01-02"),
+        ):
+            self.assertEqual(expected, signatures.plain(value))
+        with self.assertRaises(TypeError):
+            signatures.plain(object())
+
+
+@unittest.skipUnless(sys.platform == "linux", "forks are for Linux")
+class Copies(CopyCase):
+    def test_a_branch_has_a_door_of_its_own_and_lost_nothing(self):
+        server = Server(self.lead)
+        self.addCleanup(server.close)
+        self.assertTrue(self.lead.run("from mcptools import github").ok)
+        branch = self.branch(self.lead)
+        self.assertEqual([], branch.notes)
+        error = self.failing(branch, "github.search_issues('x')")
+        self.assertIn("ToolError: no tools can be called", error["traceback"])
+        other = Server(branch)
+        self.addCleanup(other.close)
+        for worker in (branch, self.lead):
+            self.gives(worker, "github.search_issues('x')", {"query": "x"})
+
+
 class Without(WorkerCase):
     def test_no_door_no_module(self):
-        self.assertEqual("ModuleNotFoundError", self.failing(self.start(), "import mcptools")["type"])
+        answer = self.start().run("import mcptools")
+        self.assertEqual("ModuleNotFoundError", answer.exception["type"])
+        self.assertIn("--mcp", answer.notes[0])
