@@ -55,11 +55,22 @@ def search(text=""):
     """Returns the tools that the words are about, the best first."""
     body, _ = values.ask({"op": "search", "name": str(text)})
     found = _Lines(
-        _Entry(one, f"{one['module']}.{one['function']}(…): {one['summary']}")
+        _Entry(one, f"{one['module']}.{one['function']}({_taken(one)}): {one['summary']}")
         for one in body["tools"]
     )
     found.more = f"… and {body['left_out']} more" if body.get("left_out") else ""
     return found
+
+
+def _taken(one):
+    """Returns the parameters of a tool that was found."""
+    try:
+        module = __import__(f"mcptools.{one['module']}", fromlist=["__all__"])
+        parameters = getattr(module, one["function"]).__signature__.parameters.values()
+    except (ImportError, AttributeError, values.ToolError):
+        return "…"
+    shown = [str(one.replace(annotation=one.empty)) for one in parameters]
+    return ", ".join(shown[:10] + ["…"] * (len(shown) > 10))[:300]
 
 
 def stubs(folder=None):

@@ -53,7 +53,8 @@ class Schema:
         return typing.Optional[found] if schema.get("nullable") is True else found
 
     def _union(self, members, name, depth):
-        types = [self.type(one, f"{name}{i or ''}", depth + 1) for i, one in enumerate(members[:_MOST])]
+        numbered = enumerate(members[:_MOST])
+        types = [self.type(one, f"{name}{i or ''}", depth + 1) for i, one in numbered]
         return typing.Union[tuple(types)] if types else typing.Any
 
     def _of_kind(self, kind, schema, name, depth):
@@ -75,8 +76,9 @@ class Schema:
         }
         made = typing.TypedDict(name, fields, total=False)
         required = schema.get("required")
-        given = frozenset(key for key in fields if key in required) if type(required) is list else ()
-        made.__required_keys__ = frozenset(given)
+        required = required if type(required) is list else []
+        given = frozenset(key for key in fields if key in required)
+        made.__required_keys__ = given
         made.__optional_keys__ = frozenset(fields).difference(given)
         made.__module__ = "mcptools"
         return made

@@ -29,9 +29,8 @@ class Signature:
         listed = root.get("required")
         required = [n for n in self._properties if n in listed] if type(listed) is list else []
         self._required = frozenset(required)
-        self._is_open = root.get("additionalProperties", "properties" not in root) is not False and (
-            "additionalProperties" in root or "properties" not in root
-        )
+        # Misspelt names are found only where others are not asked for.
+        self._is_open = root.get("additionalProperties", "properties" not in root) is not False
         self.names = {}  # in Python -> as the tool has them
         for name in [*required, *(n for n in self._properties if n not in self._required)]:
             made = schemas.identifier(name)
@@ -83,7 +82,8 @@ class Signature:
             if parameter.default not in (parameter.empty, None):
                 line += f" Default: {parameter.default!r:.200}"
             lines.append(line)
-        call = ", ".join(f"{made}={self._example(name)}" for made, name in self.names.items() if name in self._required)
+        required = [(m, name) for m, name in self.names.items() if name in self._required]
+        call = ", ".join(f"{made}={self._example(name)}" for made, name in required)
         lines += ["", f"Example: {self.function}({call[:500]})"]
         lines += ["", f"Returns: {schemas.text(signature.return_annotation)[:1000]}"]
         if self._tool.get("permission") == "asks":
@@ -116,7 +116,8 @@ class Signature:
                 raise TypeError(f"{self.function}() got multiple values for argument {made!r}")
             if made not in self.names and made not in self._properties and not self._is_open:
                 raise TypeError(
-                    f"{self.function}() got an unexpected argument {made!r}" + _near(made, self.names)
+                    f"{self.function}() got an unexpected argument {made!r}"
+                    + _near(made, self.names)
                 )
             given[made] = value
         found = {}
@@ -126,7 +127,8 @@ class Signature:
             if value is None and name not in self._required and not self._takes_none(schema):
                 continue  # as if it had been left out
             found[name] = self._checked(value, schema, made)
-        lacking = [made for made, name in self.names.items() if name in self._required - found.keys()]
+        absent = self._required - found.keys()
+        lacking = [made for made, name in self.names.items() if name in absent]
         if lacking:
             what = "argument" if len(lacking) == 1 else "arguments"
             raise TypeError(
@@ -143,7 +145,10 @@ class Signature:
         """Returns a value as JSON has it, if that is what the schema wants."""
         if depth > _DEEPEST:
             raise ValueError(f"{self.function}() argument {at!r:.200} is nested too deeply")
-        schema, value = self.schema.resolved(schema), plain(value)
+        try:
+            schema, value = self.schema.resolved(schema), plain(value)
+        except TypeError as error:
+            raise TypeError(f"{self.function}() argument {at!r}: {error}") from None
         kind = schema.get("type")
         kinds = [kind] if type(kind) is str else kind if type(kind) is list else []
         if type(value) is float and not math.isfinite(value):
@@ -230,6 +235,8 @@ def plain(value):
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if callable(getattr(value, "isoformat", None)):
+        if value != value:  # pandas' NaT
+            raise TypeError("NaT can't be sent as JSON: use None")
         return value.isoformat()
     if callable(getattr(value, "tolist", None)):  # numpy's
         return value.tolist()

@@ -102,6 +102,7 @@ class Server:
 
     def call(self, arguments):
         text = [{"type": "text", "text": "failed"}]
+        sound = {"type": "audio", "mime_type": "a/b", "attachment": 0}
         return {
             "wait": None,
             "error": {"is_error": True, "content": text},
@@ -109,7 +110,7 @@ class Server:
             "nothing": {"content": []},
             "wrapped": {"structured": {"result": 7}, "content": text},
             "link": {"content": [{"type": "resource_link", "uri": "a:b"}]},
-            "sound": ({"content": [{"type": "audio", "mime_type": "a/b", "attachment": 0}]}, [b"x"]),
+            "sound": ({"content": [sound]}, [b"x"]),
         }.get(arguments["query"], {"structured": arguments})
 
 
@@ -128,7 +129,8 @@ class Mcptools(WorkerCase):
         worker = self.open()
         code = "import inspect, pydoc\nprint(inspect.signature(github.search_issues))"
         shown = worker.run(code).stdout
-        self.assertRegex(shown, r"^\(query: str, state: Literal\['open', 'closed'\] = 'open', from_:")
+        state = r"state: Literal\['open', 'closed'\] = 'open', from_:"
+        self.assertRegex(shown, rf"^\(query: str, {state}")
         said = worker.run("help(github)").stdout
         self.assertIn("query (str): Words.", said)
         self.gives(worker, "dir(github)", ["odd", "search_issues"])
@@ -171,7 +173,7 @@ class Mcptools(WorkerCase):
         self.assertIn("did you mean 'search_issues'?", error["traceback"])
         self.server.tools = [*self.server.tools, {**ODD, "function": "later"}]
         self.gives(worker, "github.later.__name__", "later")
-        self.prints(worker, "print(mcptools.search('w'))", "github.odd(…): w\n… and 3 more\n")
+        self.prints(worker, "print(mcptools.search('w'))", "github.odd(**more): w\n… and 3 more\n")
 
     def test_threads_a_pool_and_tasks(self):
         worker = self.open()
