@@ -76,7 +76,7 @@ def _taken(one):
 def stubs(folder=None):
     """Writes .pyi files for type checkers; returns their folder, as for MYPYPATH."""
     folder = os.fspath(folder or os.path.join(finder.session.private_dir, "stubs"))
-    head = "from typing import Any, Literal\n"
+    head = "from typing import Any, Literal\nfrom typing_extensions import NotRequired, TypedDict\n"
     for package, way in (("mcptools", ""), (_AIO, "async ")):
         place = os.path.join(folder, *package.split("."))
         os.makedirs(place, exist_ok=True)
@@ -95,26 +95,31 @@ def stubs(folder=None):
 
 def _stub(module, name, way):
     signature = getattr(module, name).__signature__
-    shown = []
+    shown, classes = [], {}
     for one in signature.parameters.values():
         star = "**" if one.kind is one.VAR_KEYWORD else ""
-        hint = "Any" if one.annotation is one.empty else _checkable(one.annotation)
+        hint = "Any" if one.annotation is one.empty else _checkable(one.annotation, classes)
         shown.append(f"{star}{one.name}: {hint}" + ("" if one.default is one.empty else " = ..."))
-    returns = _checkable(signature.return_annotation)
-    return f"{way}def {name}({', '.join(shown)}) -> {returns}: ...\n"
+    returns = _checkable(signature.return_annotation, classes)
+    function = f"{way}def {name}({', '.join(shown)}) -> {returns}: ...\n"
+    return "".join([*classes.values(), function])
 
 
-def _checkable(annotation):
-    """Returns a type in words of the stub: a TypedDict is not defined there."""
+def _checkable(annotation, classes):
+    """Returns a type in words of the stub; classes gets the text of each TypedDict in it."""
     import typing
 
-    if typing.is_typeddict(annotation):
-        return "dict[str, Any]"
-    origin, members = typing.get_origin(annotation), typing.get_args(annotation)
-    if origin is typing.Union:
-        return " | ".join(map(_checkable, members))
-    if origin in (list, dict):
-        return f"{origin.__name__}[{', '.join(map(_checkable, members))}]"
+    for one in typing.get_args(annotation):
+        if typing.get_origin(annotation) is not typing.Literal:
+            _checkable(one, classes)
+    if typing.is_typeddict(annotation) and annotation.__name__ not in classes:
+        fields = []
+        for key, hint in annotation.__annotations__.items():
+            held = _checkable(hint, classes)
+            held = held if key in annotation.__required_keys__ else f"NotRequired[{held}]"
+            fields.append(f"{key!r}: {held}")
+        name = annotation.__name__
+        classes[name] = f"{name} = TypedDict({name!r}, {{{', '.join(fields)}}})\n"
     return schemas.text(annotation)
 
 

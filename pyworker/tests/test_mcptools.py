@@ -173,7 +173,8 @@ class Mcptools(WorkerCase):
         self.assertIn("did you mean 'search_issues'?", error["traceback"])
         self.server.tools = [*self.server.tools, {**ODD, "function": "later"}]
         self.gives(worker, "github.later.__name__", "later")
-        self.prints(worker, "print(mcptools.search('w'))", "github.odd(**more): w\n… and 3 more\n")
+        found = "github.odd(**more): w\n… and 3 more\n"
+        self.prints(worker, "print(mcptools.search('w'))", found)
 
     def test_threads_a_pool_and_tasks(self):
         worker = self.open()
@@ -207,9 +208,12 @@ class Mcptools(WorkerCase):
 
     def test_reload_and_stubs(self):
         worker = self.open()
+        code = "print(open(mcptools.stubs() + '/mcptools/github.pyi').read())"
+        written = worker.run(code).stdout
+        compile(written, "github.pyi", "exec")
+        self.assertIn("'inner': NotRequired[", written)
         self.server.tools = [ODD]
         self.gives(worker, "__import__('importlib').reload(github).__all__", ["odd"])
-        code = "print(open(mcptools.stubs() + '/mcptools/github.pyi').read())"
         self.assertIn("def odd(", worker.run(code).stdout)
 
 
