@@ -31,11 +31,13 @@ class Signature:
         self._required = frozenset(required)
         # Misspelt names are found only where others are not asked for.
         self._is_open = root.get("additionalProperties", "properties" not in root) is not False
-        self.names = {}  # in Python -> as the tool has them
+        self.names, alike = {}, {}  # in Python -> as the tool has them; how many had a name
         for name in [*required, *(n for n in self._properties if n not in self._required)]:
             made = schemas.identifier(name)
+            plainly = made
             while made in self.names:
-                made += "_"
+                alike[plainly] = alike.get(plainly, 1) + 1
+                made = f"{plainly.rstrip('_')}_{alike[plainly]}"
             self.names[made] = name
 
     def python(self):
@@ -220,7 +222,8 @@ def _free(name, taken):
 
 
 def _near(name, names):
-    found = difflib.get_close_matches(str(name)[:100], list(names)[:1000], 1)
+    short = [one for one in list(names)[:1000] if len(one) <= 100]
+    found = difflib.get_close_matches(str(name)[:100], short, 1)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 

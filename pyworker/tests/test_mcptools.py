@@ -223,6 +223,7 @@ class Hostile(unittest.TestCase):
         for schema in (
             {"properties": {f"p{i}": {"type": "string"} for i in range(10_000)}},
             {"properties": {"a": two, "class": {"$ref": "#"}, "": {}}, "$defs": {"a": two}},
+            {"properties": {"!" * i: {} for i in range(3000)}},
             {"properties": {"x": {"$ref": "#/properties/x"}}, "required": True},
             {"properties": {"__class__": {"type": {}, "enum": 3}, "a b": 1, "a_b": []}},
             {"properties": 7, "required": [[]], "$ref": "#/a/b"},
