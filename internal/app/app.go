@@ -15,6 +15,7 @@ import (
 
 	"understudy/internal/config"
 	"understudy/internal/metrics"
+	"understudy/internal/upstream"
 	"understudy/sessions"
 	"understudy/tools"
 	"understudy/tools/resources"
@@ -39,6 +40,7 @@ type App struct {
 	server    *server.MCPServer
 	shown     *resources.Server
 	metrics   *metrics.Metrics
+	upstream  *upstream.Servers // nil without --mcp
 	ready     *readiness
 
 	ends []func(context.Context) error // of what was started, in that order
@@ -65,7 +67,7 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openFiles(); err != nil {
+	if err := errors.Join(a.openUpstream(), a.openFiles()); err != nil {
 		return nil, err
 	}
 	a.rules = rulesFor(rules)
