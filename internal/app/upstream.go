@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -106,7 +108,7 @@ func upstreamSummary(states []upstream.State) string {
 	for _, s := range shown {
 		line := "mcptools." + s.Module
 		if s.Purpose != "" {
-			line += ": " + answer.OneLine(s.Purpose)
+			line += ": " + oneLine(s.Purpose)
 		}
 		text += fmt.Sprintf("\n- %s (%s)", answer.Clip(line, mostServerLine), condition(s))
 	}
@@ -122,17 +124,25 @@ func condition(s upstream.State) string {
 	case "ready":
 		return phrase.Count(s.Tools, "tool")
 	case "failed":
-		return "failed: " + answer.Clip(answer.OneLine(cmp.Or(s.Problem, "it can't be reached")), mostServerLine)
+		return "failed: " + answer.Clip(oneLine(cmp.Or(s.Problem, "it can't be reached")), mostServerLine)
 	}
 	return s.State
 }
 
 // upstreamProblems are the servers that are not ready, one a line.
 func upstreamProblems(states []upstream.State) (lines []string) {
+	left := 0
 	for _, s := range states {
-		if s.State != "ready" && s.State != "disabled" {
+		switch {
+		case s.State == "ready", s.State == "disabled":
+		case len(lines) == mostToldServers:
+			left++
+		default:
 			lines = append(lines, fmt.Sprintf("MCP server %s (mcptools.%s): %s", s.Name, s.Module, condition(s)))
 		}
+	}
+	if left > 0 {
+		lines = append(lines, fmt.Sprintf("%d more MCP servers are not ready: mcptools.servers()", left))
 	}
 	return lines
 }
@@ -154,4 +164,14 @@ func upstreamTools(servers *upstream.Servers) (all []tools.PluginTool) {
 		}
 	}
 	return all
+}
+
+// oneLine is a text without line ends, and without what a terminal would act on.
+func oneLine(text string) string {
+	return answer.OneLine(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text))
 }
