@@ -7,7 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"understudy/internal/check"
 )
+
+var must, expect = check.Must, check.Expect
 
 const pluginSchema = `{"type":"object","properties":{
 "path":{"type":"string","description":"A file."},
@@ -101,6 +105,23 @@ func TestObjectRefuses(t *testing.T) {
 		if !errors.As(err, &argument) || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", raw, err, want)
 		}
+	}
+}
+
+// TestExtendForeign: whatever is said of the values stays as it was written; names are checked.
+func TestExtendForeign(t *testing.T) {
+	const foreign = `{"$defs":{"p":{"type":"string"}},"type":"object","properties":{"z":{"$ref":"#/$defs/p"},"a":{"type":["string","null"]}},"required":["z"]}`
+	more, err := For[added]("github_search")
+	must(t, err)
+	e, err := ExtendForeign("github_search", json.RawMessage(foreign), more)
+	must(t, err)
+	want := strings.Replace(foreign, `"null"]}`, `"null"]},"interpreter_id":{"type":"string"},"wait":{"type":"number"},"timeout":{"type":"number","minimum":0}`, 1)
+	expect(t, string(e.Schema()) == want, "%s", e.Schema())
+	own, others, err := e.Decode(json.RawMessage(`{"z":[1],"a":null,"interpreter_id":"x"}`))
+	expect(t, err == nil && string(own) == `{"a":null,"z":[1]}` && others.InterpreterID == "x", "%s %+v %v", own, others, err)
+	for raw, want := range map[string]string{`{"a":1}`: `argument "z" is required`, `{"z":1,"zz":1}`: `"zz"`} {
+		_, _, err := e.Decode(json.RawMessage(raw))
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", raw, err)
 	}
 }
 

@@ -51,6 +51,11 @@ type Options struct {
 	// server that has none, and never will. They must not call refresh.
 	PluginSummary func() string
 	PluginTools   func() []PluginTool
+	// ServerSummary tells a model, in some lines, of other MCP servers whose tools code can
+	// call now, and ServerProblems has a line for each that can't be reached; nil is for a
+	// server that has none, and never will. They must not call refresh.
+	ServerSummary  func() string
+	ServerProblems func() []string
 	// Preview returns a text in Markdown on the data in input/ of the working
 	// directory. Nil is for a server without data.
 	Preview func(context.Context) (string, error)

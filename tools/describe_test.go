@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -49,6 +50,22 @@ func TestSetVariablesIsForPlugins(t *testing.T) {
 	checkTexts(t, Options{}, true, nil, []string{told, "{"})
 	checkTexts(t, Options{PluginSummary: func() string { return "" }}, true, []string{told}, []string{"{set"})
 	checkTexts(t, Options{Mode: ModePluginOnly, PluginTools: func() []PluginTool { return nil }}, true, []string{told}, []string{"{"})
+}
+
+// TestOtherServersAreToldOf: in the description and the instructions, and in the list those
+// that can't be reached; without them nothing is.
+func TestOtherServersAreToldOf(t *testing.T) {
+	const line = "- mcptools.github: issues (23 tools)"
+	o := Options{ServerSummary: func() string { return line }}
+	checkTexts(t, o, false, []string{"\n" + line}, nil)
+	checkTexts(t, Options{}, false, nil, []string{"MCP", "mcptools"})
+	expect(t, strings.Contains(o.Instructions(), "other MCP servers") && !strings.Contains(Options{}.Instructions(), "MCP"), "%s", o.Instructions())
+
+	const problem = "MCP server github (mcptools.github): starting"
+	o.ServerProblems = func() []string { return []string{problem} }
+	m := &fakeManager{list: func(context.Context, sessions.Client) ([]sessions.Listing, error) { return nil, nil }}
+	got := text(t, call(t, connect(t, "tester", m, o), manageInterpretersName, `{"operation":"list"}`))
+	expect(t, strings.HasSuffix(got, "default one.\n"+problem), "%s", got)
 }
 
 // checkTexts looks at the description of manage_interpreters, or of what runs things.

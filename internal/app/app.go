@@ -17,6 +17,7 @@ import (
 	"understudy/internal/egress"
 	"understudy/internal/metrics"
 	"understudy/internal/traces"
+	"understudy/internal/upstream"
 	"understudy/sessions"
 	"understudy/tools"
 	"understudy/tools/resources"
@@ -42,6 +43,7 @@ type App struct {
 	shown     *resources.Server
 	metrics   *metrics.Metrics
 	traces    *traces.Tracer // nil where no endpoint is configured
+	upstream  *upstream.Servers // nil without --mcp
 	ready     *readiness
 
 	ends []func(context.Context) error // of what was started, in that order
@@ -77,7 +79,7 @@ func openWith(c *config.Config, secrets []egress.Secret, log *slog.Logger) (_ *A
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openFiles(); err != nil {
+	if err := errors.Join(a.openUpstream(), a.openFiles()); err != nil {
 		return nil, err
 	}
 	a.openTraces()

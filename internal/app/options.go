@@ -107,10 +107,11 @@ func (a *App) newServer() (*server.MCPServer, *resources.Server) {
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}
+	a.tellUpstream(&options)
 	s := server.NewMCPServer("understudy", Version(), append(a.tracingOptions(),
 		server.WithTitle("understudy"),
 		server.WithInstructions(options.Instructions()),
-		server.WithToolCapabilities(a.plugins != nil), // they may change
+		server.WithToolCapabilities(a.plugins != nil || a.upstream != nil), // they may change
 		server.WithPromptCapabilities(false),
 	)...)
 	transport.TellCodes(s)
@@ -118,6 +119,7 @@ func (a *App) newServer() (*server.MCPServer, *resources.Server) {
 	if a.plugins != nil {
 		a.plugins.attach(s, refresh)
 	}
+	a.followUpstream(s, refresh)
 	return s, resources.Register(s, a.manager, resources.Options{
 		Client: clientOf, Preview: options.Preview, PreviewReady: options.PreviewReady, Read: calls.read, Logger: a.log,
 	})

@@ -118,6 +118,7 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("hosts", listOf(parseHost)),
 		kong.NamedMapper("policy", decoded(parsePolicy)),
 		kong.NamedMapper("rules", listOf(parseRule)),
+		kong.NamedMapper("servertools", listOf(parseServerTool)),
 		kong.NamedMapper("modules", listOf(parseModule)),
 		kong.NamedMapper("pythons", listOf(parsePython)),
 		kong.NamedMapper("layers", listOf(parseLayer)),

@@ -110,6 +110,7 @@ func (c *Config) secrets() []secret {
 	for _, one := range []secret{
 		{s.AuthTokens, "the clients' tokens", false},
 		{s.TLSKey, "the private key", false},
+		{s.MCP.MCP, "the other servers with their keys", false},
 		{s.TLSCert, "the certificate", true},
 		{s.Plugins, "the plugins", true},
 	} {
