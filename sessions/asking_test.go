@@ -189,7 +189,7 @@ func TestAQuestionWithoutACaller(t *testing.T) {
 func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: byReturn})
-		if r.Question == nil || *r.Question != (Asked{1, "a"}) || r.Stdout != "" || r.Status != StatusAsking {
+		if r.Question == nil || *r.Question != (Asked{Number: 1, Prompt: "a"}) || r.Stdout != "" || r.Status != StatusAsking {
 			t.Fatalf("%+v", r)
 		}
 		reply := func(question int, text string) *Result {
@@ -201,7 +201,7 @@ func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 		if r = reply(0, "of no question"); r.Question == nil || r.Question.Number != 1 {
 			t.Fatalf("%+v", r)
 		}
-		if r = reply(1, "one"); r.Question == nil || *r.Question != (Asked{2, "b"}) {
+		if r = reply(1, "one"); r.Question == nil || *r.Question != (Asked{Number: 2, Prompt: "b"}) {
 			t.Fatalf("%+v", r)
 		}
 		if r = reply(1, "one again"); r.Question == nil || r.Question.Number != 2 {
