@@ -229,7 +229,7 @@ func TestWhatEndsAQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asking(t, func(t *testing.T, m *Manager) {
 				begun, told := make(chan struct{}), make(chan struct{})
-				ask := func(ctx context.Context, _ string) Reply {
+				ask := func(ctx context.Context, _ Asked) Reply {
 					close(begun)
 					<-ctx.Done()
 					close(told)
