@@ -127,7 +127,7 @@ class _Worker:
             self._frames.in_run = False
 
     def _equip(self, request):
-        self._session.equip(request["plugins"], request["session_variables"])
+        self._session.equip(request["plugins"], request["session_variables"], self._take_high())
         return {"type": "equipped"}
 
     def _variables(self, _):

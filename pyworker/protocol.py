@@ -73,6 +73,7 @@ FROM_GO = {
         # compile_only and metric_var_name are left out unless they are wanted, and
         # packages_dir where there is no place for packages of the session's own
     },
+    # With the first equip may come the door, see mcptools/door.py.
     "equip": {"plugins": list, "session_variables": dict},
     "answer": {"question": int, "text": str, "refusal": str},
     "variables": {},
@@ -97,6 +98,7 @@ OF_RUNS = frozenset(("figure", "artifact", "clear", "ask"))  # nobody would take
 TYPES = OF_RUNS.union(
     ("listener", "ready", "equipped", "done", "variables", "forked"),
     ("spawned", "preloaded", "reaped", "log"),
+    ("tool_request", "tool_answer", "tool_refused"),  # on sockets of their own
     FROM_GO,
 )
 
@@ -130,6 +132,14 @@ def encode(header, attachments=()):
             raise ProtocolError("header", f"{len(body)} bytes, {limit} are allowed")
         body, characters = _body(_shortened(header, characters)), characters // 10
     return [_LENGTH.pack(len(body)) + body, *attachments]
+
+
+def encode_whole(header):
+    """Returns the bytes of one frame; a ProtocolError says that it is too large."""
+    body = _body(header)
+    if len(body) > REPORT_LIMIT:
+        raise ProtocolError("header", f"{len(body)} bytes, {REPORT_LIMIT} are allowed")
+    return _LENGTH.pack(len(body)) + body
 
 
 def _body(header):

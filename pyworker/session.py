@@ -8,6 +8,7 @@ from .display import adapters, artifacts, echo, figures, publisher
 from .fork import kin
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
+from .mcptools import door, finder
 from .plugins.plugins import Plugins
 from .shell.notebook import Notebook
 from .shell.packages import Packages, environment
@@ -74,8 +75,14 @@ class Session:
         note = self.workdir.enter()
         return [note] if note else []
 
-    def equip(self, plugins, variables):
-        """Says which plugins and session variables there are from now on."""
+    def equip(self, plugins, variables, doors):
+        """Says which plugins and session variables there are from now on.
+
+        doors holds the way to other servers' tools, if that is new.
+        """
+        for fd in doors:
+            door.change(fd)
+            finder.install()
         self.plugins.equip(plugins, variables)
         self.describer.begin_at(self.plugins.files())
 

@@ -9,6 +9,7 @@ import os
 import sys
 
 from pyworker import openfiles
+from pyworker.mcptools import door
 from pyworker.protocol import EXIT_BROKEN_FRAME
 
 from . import children, obstacles, pages, sleep
@@ -108,7 +109,7 @@ class Forks:
         if detached:
             openfiles.flush()
         ours = {self._frames.identity(), self._fault.identity(), *self._streams.identities()}
-        ours |= {*self.own, openfiles.identity(frames_fd)}
+        ours |= {*self.own, openfiles.identity(frames_fd), door.identity()}
         elsewhere = openfiles.leading_elsewhere(ours)
         left = children.present(self._copies), len(elsewhere), openfiles.listeners(elsewhere)
         random = []  # what restores it

@@ -3,6 +3,7 @@
 import sys
 
 from pyworker import lazy_import
+from pyworker.mcptools import door
 from pyworker.protocol import ProtocolError
 from pyworker.session import mark
 
@@ -20,6 +21,7 @@ def wake(session, awaiting, request, fds):
     """
     if len(fds) not in (0, 3):
         raise ProtocolError("descriptors", f"{len(fds)} came with wake, not 0 or 3")
+    door.leave()
     if fds:
         _leave_original(session, fds)
     else:
