@@ -16,6 +16,8 @@ lists under "attachments".
     to a forker    spawn      answered by spawned; a zygote says preloaded on its own
                    adopt      not answered
                    reap       answered by reaped
+    on a socket    tool_request answered by tool_answer or tool_refused: one for each request,
+    of its own     handed out through the door that equip brings (see mcptools/door.py)
     from a worker  listener   before ready, from behind a wall: the socket for the proxy
                    log        at any time, for the server's log
 
@@ -73,9 +75,10 @@ FROM_GO = {
         # compile_only and metric_var_name are left out unless they are wanted, and
         # packages_dir where there is no place for packages of the session's own
     },
-    # With the first equip may come the door, see mcptools/door.py.
     "equip": {"plugins": list, "session_variables": dict},
     "answer": {"question": int, "text": str, "refusal": str},
+    "tool_answer": {"body": dict},
+    "tool_refused": {"kind": str, "message": str},
     "variables": {},
     "fork": {"detached": bool},
     "rouse": {},
@@ -97,8 +100,7 @@ FROM_GO = {
 OF_RUNS = frozenset(("figure", "artifact", "clear", "ask"))  # nobody would take them between two
 TYPES = OF_RUNS.union(
     ("listener", "ready", "equipped", "done", "variables", "forked"),
-    ("spawned", "preloaded", "reaped", "log"),
-    ("tool_request", "tool_answer", "tool_refused"),  # on sockets of their own
+    ("spawned", "preloaded", "reaped", "log", "tool_request"),
     FROM_GO,
 )
 
@@ -128,18 +130,11 @@ def encode(header, attachments=()):
     body, characters = _body(header), 10_000
     limit = MENTION_LIMIT if header["type"] in MENTIONS else REPORT_LIMIT
     while len(body) > limit:
-        if not characters:
+        # One that asks for something would ask for something else.
+        if not characters or header["type"] == "tool_request":
             raise ProtocolError("header", f"{len(body)} bytes, {limit} are allowed")
         body, characters = _body(_shortened(header, characters)), characters // 10
     return [_LENGTH.pack(len(body)) + body, *attachments]
-
-
-def encode_whole(header):
-    """Returns the bytes of one frame; a ProtocolError says that it is too large."""
-    body = _body(header)
-    if len(body) > REPORT_LIMIT:
-        raise ProtocolError("header", f"{len(body)} bytes, {REPORT_LIMIT} are allowed")
-    return _LENGTH.pack(len(body)) + body
 
 
 def _body(header):

@@ -75,16 +75,18 @@ class Session:
         note = self.workdir.enter()
         return [note] if note else []
 
-    def equip(self, plugins, variables, doors):
-        """Says which plugins and session variables there are from now on.
-
-        doors holds the way to other servers' tools, if that is new.
-        """
-        for fd in doors:
-            door.change(fd)
-            finder.install()
+    def equip(self, plugins, variables, door_fd=None):
+        """Says which plugins and session variables there are from now on, and opens the door."""
         self.plugins.equip(plugins, variables)
         self.describer.begin_at(self.plugins.files())
+        if door_fd is not None:
+            self.forks.door = door.open_door(door_fd)
+            finder.install(self)
+
+    def drop_door(self):
+        """Lets go of the original's, in a copy: the next equip brings another."""
+        door.close_door()
+        self.forks.door = None
 
     def finish(self, guard):
         """Brings out all that was printed, and takes our streams back."""

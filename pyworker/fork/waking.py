@@ -3,7 +3,6 @@
 import sys
 
 from pyworker import lazy_import
-from pyworker.mcptools import door
 from pyworker.protocol import ProtocolError
 from pyworker.session import mark
 
@@ -21,11 +20,11 @@ def wake(session, awaiting, request, fds):
     """
     if len(fds) not in (0, 3):
         raise ProtocolError("descriptors", f"{len(fds)} came with wake, not 0 or 3")
-    door.leave()
     if fds:
         _leave_original(session, fds)
     else:
         session.streams.restore()
+    session.drop_door()
     mark(request["mark"])
     if "tag" in request:
         kin.take_tag(request["tag"])

@@ -1,147 +1,149 @@
-"""The way to the server: a socket for each request, whose other end goes through the door.
+"""The way to other servers' tools: one socket for each request, handed out through the door.
 
-So threads, tasks and forked children may ask at once, and whoever waits no more closes
-its socket, which cancels the request.
+Each process of the session may use it, forked children of a Pool too, and several threads
+at once: nothing is shared but the door itself, a datagram socket.
 """
 
-import os
+import _socket
+import sys
 
-from pyworker import channel, lazy_import, openfiles, protocol
+from pyworker import channel, openfiles, protocol
 
-_READ_SIZE = 1 << 16  # bytes
-_SEND_AGAIN = 0.01  # seconds; the door is full while very many ask
+_FLAGS = getattr(_socket, "MSG_NOSIGNAL", 0)  # the user may have set SIGPIPE to its default
+_NAP = 0.005  # seconds after which a full door is tried again
 
-_fd = None  # the door's descriptor; forked children have it too
+_door = None  # the socket, None where no tools can be called
 
 
-class Refusal(Exception):
-    """The server's answer is that there is none. kind is a sessions.RefusalKind."""
+class Failure(Exception):
+    """A request has no answer; kind is that of a refusal."""
 
     def __init__(self, kind, message):
         super().__init__(message)
         self.kind = kind
 
 
+def open_door(fd):
+    """Takes the descriptor, in the place of an earlier one; returns its identity."""
+    global _door
+    close_door()
+    _door = _socket.socket(fileno=fd)
+    _door.settimeout(None)  # the user may have set a default
+    return openfiles.identity(fd)
+
+
+def close_door():
+    """Lets go of it, in a copy: it is the original's."""
+    global _door
+    door, _door = _door, None
+    try:
+        if door is not None:
+            door.close()
+    except OSError:
+        pass  # the user's code has closed it already
+
+
 def is_open():
-    """Says whether there is a door."""
-    return _fd is not None
+    """Says whether there is one."""
+    return _door is not None
 
 
-def change(fd):
-    """Takes another door, which no exec inherits."""
-    global _fd
-    leave()
-    _fd = fd
-
-
-def leave():
-    """Lets go of the door, as in a copy: it leads to its original's session."""
-    global _fd
-    if _fd is not None:
-        os.close(_fd)
-    _fd = None
-
-
-def identity():
-    """Returns what tells the door from other files, None without one."""
-    return openfiles.identity(_fd) if _fd is not None else None
-
-
-def ask(op, server="", name="", arguments=None):
-    """Returns (body, attachments) of the answer to a request, see sessions.ToolRequest."""
-    frame = _frame(op, server, name, arguments)
-    mine, theirs = _pair()
+def ask(request):
+    """Returns (body, attachments) of the answer to a request; what a signal raises ends it."""
+    data, decoder = _encode(request), protocol.Decoder()
+    ours, theirs = _pair()
     try:
-        with theirs:
-            _send(theirs)
-        mine.sendall(frame)
-        answer = _Answer()
-        while not answer.take(mine.recv(_READ_SIZE)):
-            pass
-    except OSError as error:
-        raise _lost(error) from None
+        _post(theirs, 0)
+        theirs.close()
+        try:
+            ours.sendall(data, _FLAGS)
+        except ConnectionError:
+            pass  # it was refused before it was read: the answer says why
+        while (frame := decoder.next()) is None:
+            decoder.feed(_some(ours.recv(channel.READ_SIZE)))
+    except (OSError, protocol.ProtocolError) as error:
+        raise _unavailable(error) from None
     finally:
-        mine.close()
-    return answer.value()
+        ours.close()
+        theirs.close()
+    return _answer(frame)
 
 
-async def ask_async(op, server="", name="", arguments=None):
-    """Is ask for a coroutine."""
-    asyncio = lazy_import.load("asyncio")
-    loop = asyncio.get_running_loop()
-    frame = _frame(op, server, name, arguments)
-    mine, theirs = _pair()
-    mine.setblocking(False)
+async def ask_async(request):
+    """As ask, under an event loop; the end of the task closes the socket."""
+    import asyncio
+    import socket
+
+    loop, data, decoder = asyncio.get_running_loop(), _encode(request), protocol.Decoder()
+    ours, theirs = _pair()
+    ours = socket.socket(fileno=ours.detach())
     try:
-        with theirs:
-            while not _send(theirs, lazy_import.load("socket").MSG_DONTWAIT):
-                await asyncio.sleep(_SEND_AGAIN)
-        await loop.sock_sendall(mine, frame)
-        answer = _Answer()
-        while not answer.take(await loop.sock_recv(mine, _READ_SIZE)):
+        ours.setblocking(False)
+        while not _post(theirs, _socket.MSG_DONTWAIT):
+            await asyncio.sleep(_NAP)
+        theirs.close()
+        try:
+            await loop.sock_sendall(ours, data)
+        except ConnectionError:
             pass
-    except OSError as error:
-        raise _lost(error) from None
+        while (frame := decoder.next()) is None:
+            decoder.feed(_some(await loop.sock_recv(ours, channel.READ_SIZE)))
+    except (OSError, protocol.ProtocolError) as error:
+        raise _unavailable(error) from None
     finally:
-        mine.close()
-    return answer.value()
+        ours.close()
+        theirs.close()
+    return _answer(frame)
+
+
+def _encode(request):
+    try:
+        return b"".join(protocol.encode({"type": "tool_request", **request}))
+    except protocol.ProtocolError:
+        raise Failure("limit", "the arguments are too large: 4 MiB as JSON are allowed") from None
 
 
 def _pair():
-    if _fd is None:
-        raise Refusal("unavailable", "the tools of other servers can't be reached from here")
-    return lazy_import.load("socket").socketpair()
+    if _door is None:
+        raise Failure("unavailable", "no tools can be called: the server offers none here")
+    ours, theirs = _socket.socketpair()
+    for end in (ours, theirs):
+        end.settimeout(None)
+    return ours, theirs
 
 
-def _send(theirs, flags=0):
-    """Passes on the server's end of a socket; says whether there was room."""
-    socket = lazy_import.load("socket")
-    door = socket.socket(fileno=_fd)
+def _post(end, flags):
+    """Hands an end out; says whether there was room for it."""
+    rights = (_socket.SOL_SOCKET, _socket.SCM_RIGHTS, end.fileno().to_bytes(4, sys.byteorder))
+    door = _door
+    if door is None:
+        raise OSError("the door is closed")
     try:
-        rights = theirs.fileno().to_bytes(4, lazy_import.load("sys").byteorder)
-        door.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, rights)], flags)
+        door.sendmsg([b"\0"], [rights], flags | _FLAGS)
     except BlockingIOError:
         return False
-    finally:
-        door.detach()
     return True
 
 
-def _frame(op, server, name, arguments):
-    request = {"type": "tool_request", "op": op, "server": server, "name": name}
-    if arguments is not None:
-        request["arguments"] = arguments
+def _some(data):
+    if not data:
+        raise Failure("cancelled", "the call was given up: the run has ended, or the server has")
+    return data
+
+
+def _unavailable(error):
+    reason = getattr(error, "strerror", None) or error
+    return Failure("unavailable", f"no tools can be called: the server does not answer ({reason})")
+
+
+def _answer(frame):
+    header, attachments = frame
     try:
-        return protocol.encode_whole(request)
-    except protocol.ProtocolError:
-        most = protocol.REPORT_LIMIT >> 20
-        raise Refusal(
-            "limit", f"the arguments are too large: at most {most} MB can be sent"
-        ) from None
-
-
-def _lost(error):
-    return Refusal("cancelled", f"the server took no request: {error.strerror or error}")
-
-
-class _Answer:
-    """Puts an answer together from what comes."""
-
-    def __init__(self):
-        self._decoder = protocol.Decoder()
-        self._frame = None
-
-    def take(self, data):
-        """Takes the next bytes; says whether the answer is whole."""
-        if not data:
-            raise Refusal("cancelled", "the call was cancelled by the server")
-        self._decoder.feed(data)
-        self._frame = self._decoder.next()
-        return self._frame is not None
-
-    def value(self):
-        """Returns (body, attachments), or raises a Refusal."""
-        header, attachments = self._frame
-        if header["type"] == "tool_refused":
-            raise Refusal(header["kind"], header["message"])
-        return header["body"], attachments
+        protocol.check_fields(header)
+    except protocol.ProtocolError as error:
+        raise _unavailable(error) from None
+    if header["type"] == "tool_refused":
+        raise Failure(header["kind"], header["message"])
+    if header["type"] != "tool_answer":
+        raise Failure("unavailable", f"the server answered with {header['type']}")
+    return header["body"], attachments
