@@ -35,6 +35,7 @@ type execution struct {
 	started    time.Time
 	transcript *output.Transcript
 	questions  questions
+	tools      *toolCalls
 	done       chan struct{} // closed when result is set
 	killed     bool          // it ignored the interrupt; set before done
 	lostWorker bool          // its process ended; set before done

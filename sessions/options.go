@@ -15,6 +15,9 @@ type Options struct {
 	Verifier Verifier // nil: all code may run
 	Recorder Recorder // nil: nothing is recorded
 	Equipper Equipper // nil: there are no plugins
+	Toolbox  Toolbox  // nil: code reaches no other MCP servers
+	// MaxToolCalls is how many calls of their tools one run may make.
+	MaxToolCalls int
 	// Ended, if set, is told how each execution ended, before its answer leaves.
 	// The Result has no output: who wants that is a Recorder, for whom it is kept.
 	Ended func(Result)

@@ -252,6 +252,7 @@ func (s *Session) record(e *execution, a attempt, result *Result) {
 	entry.Result, entry.Metric, entry.Printed = &whole, a.outcome.Metric, e.transcript.Printed()
 	entry.Python, entry.Refused = a.outcome.Python, a.outcome.Refused
 	entry.Open = s.openMade
+	_, entry.ToolUses = e.tools.finish()
 	if w := s.lead(); w != nil {
 		entry.Memory = w.Resident()
 	}

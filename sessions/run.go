@@ -180,7 +180,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer s.setDeadline(e, 0)
 	e.onStop(q.begin)
 	e.transcript.Between(w.Between())
-	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions})
+	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions, e.tools})
 	e.questions.end()
 	close(q.answered)
 	e.onStop(nil)

@@ -92,6 +92,8 @@ type Session struct {
 	// uploaded are the files that Upload has written, by their paths; kept where the
 	// working directory is not the session's own.
 	uploaded map[string]fs.FileInfo
+	// agreements are the keys of the Consents that the user has given for it.
+	agreements map[string]bool
 
 	// Guarded by the Manager's mu.
 	claimed      bool   // somebody asked for it, or has come back for it; see isUnclaimed
@@ -282,6 +284,7 @@ func (s *Session) start(ctx context.Context, until time.Time, r RunRequest) (e *
 	}
 	number := s.ran() + 1 // only who has the turn changes it
 	e = newExecution(number, r, s.newTranscript(number), s.lineage())
+	e.tools = newToolCalls(s, &e.questions)
 	e.request.Judged, e.request.CompileOnly, e.request.PackagesDir = judged, compileOnly, packages
 	if err := s.announce(ctx, e); err != nil {
 		return nil, err

@@ -35,6 +35,9 @@ type Options struct {
 	MaxUpload int
 	// Observe is told of each call of a tool; nil: nobody is.
 	Observe func(context.Context, Call)
+	// AsksConsent says that whom a client asks for us may agree to calls of other servers'
+	// tools: over stdio, or where it is known who that is.
+	AsksConsent bool
 	// Mode is one of the constants Mode…; ModeFull.
 	Mode string
 	// Rules are told in the descriptions; nil is for a server that checks nothing.
