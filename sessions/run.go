@@ -305,6 +305,7 @@ func (s *Session) execute(e *execution, before restartNote) {
 		s.states.define(e.number, a.outcome.Variables)
 	}
 	s.record(e, a, result)
+	e.tools.forget()
 	if s.options.Ended != nil {
 		s.options.Ended(*result)
 	}

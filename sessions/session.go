@@ -284,7 +284,7 @@ func (s *Session) start(ctx context.Context, until time.Time, r RunRequest) (e *
 	}
 	number := s.ran() + 1 // only who has the turn changes it
 	e = newExecution(number, r, s.newTranscript(number), s.lineage())
-	e.tools = newToolCalls(s, &e.questions)
+	e.tools = newToolCalls(s, e)
 	e.request.Judged, e.request.CompileOnly, e.request.PackagesDir = judged, compileOnly, packages
 	if err := s.announce(ctx, e); err != nil {
 		return nil, err

@@ -31,7 +31,7 @@ const (
 // toolCalls are an execution's requests to other servers.
 type toolCalls struct {
 	session   *Session
-	questions *questions
+	execution *execution
 	rate      *rate.Limiter
 	consent   sync.Mutex // one consent is asked for at a time
 
@@ -45,11 +45,11 @@ type toolCalls struct {
 }
 
 // newToolCalls returns nil where code reaches no other servers.
-func newToolCalls(s *Session, qs *questions) *toolCalls {
+func newToolCalls(s *Session, e *execution) *toolCalls {
 	if s.options.Toolbox == nil {
 		return nil
 	}
-	return &toolCalls{session: s, questions: qs, rate: rate.NewLimiter(toolRate, toolRate), denied: map[string]string{}}
+	return &toolCalls{session: s, execution: e, rate: rate.NewLimiter(toolRate, toolRate), denied: map[string]string{}}
 }
 
 // Tool answers a request of the code's.
@@ -57,6 +57,10 @@ func (s sink) Tool(ctx context.Context, r ToolRequest) (*ToolAnswer, error) {
 	if s.tools == nil {
 		return nil, &ToolRefusal{RefusedUnavailable, "this server reaches no other MCP servers; its operator can name some with --mcp"}
 	}
+	life, cancel := context.WithCancel(s.tools.execution.life) // which knows its span
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)()
+	ctx = life
 	if r.Op != ToolCall {
 		return s.tools.session.options.Toolbox.Answer(ctx, r)
 	}
@@ -107,17 +111,18 @@ func (t *toolCalls) permit(ctx context.Context, r ToolRequest) error {
 	}
 	t.consent.Lock()
 	defer t.consent.Unlock()
+	agreement := string(client) + " " + consent.Key // another may come to own the session
 	switch {
 	case ctx.Err() != nil:
 		return cancelledTool()
-	case t.session.agreed(consent.Key):
+	case t.session.agreed(agreement):
 		return nil
 	}
 	t.mu.Lock()
 	why, denied := t.denied[consent.Key]
 	t.mu.Unlock()
 	if !denied {
-		why, denied = t.ask(ctx, client, *consent)
+		why, denied = t.ask(ctx, client, *consent, agreement)
 	}
 	switch {
 	case !denied:
@@ -132,8 +137,8 @@ func (t *toolCalls) permit(ctx context.Context, r ToolRequest) error {
 }
 
 // ask has the user agree; why says why not.
-func (t *toolCalls) ask(ctx context.Context, client Client, consent Consent) (why string, denied bool) {
-	reply := t.questions.consent(ctx, consent.Text)
+func (t *toolCalls) ask(ctx context.Context, client Client, consent Consent, agreement string) (why string, denied bool) {
+	reply := t.execution.questions.consent(ctx, consent.Text)
 	if reply.Refusal != "" {
 		return "it is not a tool that only reads, and " + reply.Refusal, true
 	}
@@ -143,9 +148,9 @@ func (t *toolCalls) ask(ctx context.Context, client Client, consent Consent) (wh
 		if err := t.session.options.Toolbox.Allow(client, consent); err != nil {
 			t.session.log.Error("keeping what the user has agreed to", "error", err)
 		}
-		t.session.agree(consent.Key)
+		t.session.agree(agreement)
 	case ChoiceInterpreter:
-		t.session.agree(consent.Key)
+		t.session.agree(agreement)
 	default:
 		return "the user has refused it", true
 	}
@@ -178,6 +183,8 @@ func (t *toolCalls) keep(use ToolUse, answer *ToolAnswer, err error) {
 		for _, data := range answer.Attachments {
 			use.Bytes += len(data)
 		}
+	case errors.As(err, &refusal) && refusal.Kind == RefusedInvalid:
+		return // what is no tool's name may be anything
 	case errors.As(err, &refusal):
 		use.Status, use.Message = string(refusal.Kind), refusal.Message
 	default:
@@ -223,6 +230,15 @@ func statusOf(body json.RawMessage) (status, message string) {
 		}
 	}
 	return "error", ""
+}
+
+// forget lets go of what has been recorded: the execution is kept for longer.
+func (t *toolCalls) forget() {
+	if t != nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.uses = nil
+	}
 }
 
 // finish returns the calls that have ended; later ones are nobody's.

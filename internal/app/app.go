@@ -42,7 +42,7 @@ type App struct {
 	server    *server.MCPServer
 	shown     *resources.Server
 	metrics   *metrics.Metrics
-	traces    *traces.Tracer // nil where no endpoint is configured
+	traces    *traces.Tracer    // nil where no endpoint is configured
 	upstream  *upstream.Servers // nil without --mcp
 	ready     *readiness
 
@@ -79,10 +79,10 @@ func openWith(c *config.Config, secrets []egress.Secret, log *slog.Logger) (_ *A
 	if err != nil {
 		return nil, err
 	}
+	a.openTraces()
 	if err := errors.Join(a.openUpstream(), a.openFiles()); err != nil {
 		return nil, err
 	}
-	a.openTraces()
 	a.rules = rulesFor(rules)
 	options := a.managerOptions()
 	a.python = a.newPythons(options.WorkdirRoot)

@@ -33,6 +33,9 @@ func (a *App) managerOptions() sessions.Options {
 	if a.plugins != nil {
 		o.Equipper = a.plugins
 	}
+	if a.upstream != nil {
+		o.Toolbox, o.MaxToolCalls = a.upstream, a.config.Serve.MCP.MCPMaxCalls
+	}
 	if a.workspace != nil {
 		o.Workdir = a.workspace.plan.Dir()
 	}

@@ -300,6 +300,7 @@ func workerOptions(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall,
 		Python: found.Path, Env: activation(found.Path), LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Guard: true,
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: answer.LargestSide(c.Serve.ImageMaxSide),
+		Tools:   c.Serve.MCP.MCP != "",
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
 		Logger: log,
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,18 +21,19 @@ import (
 )
 
 // OpenUpstream begins to connect to the servers of --mcp; nil where there are none, or
-// nothing could call their tools. What users agree to for always is kept in dir. A mistake in
+// nothing could call their tools. A mistake in
 // the file is one of the settings, a *config.UsageError.
-func OpenUpstream(c *config.Config, dir string, log *slog.Logger) (*upstream.Servers, error) {
+func OpenUpstream(c *config.Config, o upstream.Options) (*upstream.Servers, error) {
 	m := c.Serve.MCP
 	if m.MCP == "" {
 		return nil, nil
 	}
 	if c.Serve.Mode == config.ModeCLIOnly {
-		log.Warn("other MCP servers are not used: with --mode cli-only there is nothing that could call their tools", "file", m.MCP)
+		o.Logger.Warn("other MCP servers are not used: with --mode cli-only there is nothing that could call their tools", "file", m.MCP)
 		return nil, nil
 	}
-	servers, err := upstream.Open(upstream.Options{File: m.MCP, Allow: m.MCPAllow, Dir: dir, Logger: log})
+	o.File, o.Allow = m.MCP, m.MCPAllow
+	servers, err := upstream.Open(o)
 	if err != nil {
 		return nil, &config.UsageError{Err: err}
 	}
@@ -42,7 +42,11 @@ func OpenUpstream(c *config.Config, dir string, log *slog.Logger) (*upstream.Ser
 
 // openUpstream has the servers start while Python does; they end after all sessions.
 func (a *App) openUpstream() (err error) {
-	a.upstream, err = OpenUpstream(a.config, filepath.Join(a.config.DataDir, consentsName), a.log)
+	o := upstream.Options{Dir: filepath.Join(a.config.DataDir, consentsName), Logger: a.log}
+	if a.traces != nil {
+		o.Trace, o.Meta = a.traces.Upstream, traceContext{}
+	}
+	a.upstream, err = OpenUpstream(a.config, o)
 	if a.upstream != nil {
 		a.endWith(a.upstream.Close)
 	}
@@ -60,6 +64,7 @@ func (a *App) tellUpstream(options *tools.Options) {
 	if a.config.Serve.Mode == config.ModeFull {
 		options.ServerSummary = func() string { return upstreamSummary(a.upstream.States()) }
 	}
+	options.AsksConsent = !a.config.Serve.OverNetwork() || a.config.Serve.Authenticates()
 	options.ServerProblems = func() []string { return upstreamProblems(a.upstream.States()) }
 	plugins := options.PluginTools
 	options.PluginTools = func() (all []tools.PluginTool) {

@@ -48,6 +48,6 @@ func TestManyServers(t *testing.T) {
 // TestServersOfNoUse: where nothing could call their tools they are not started, which is said.
 func TestServersOfNoUse(t *testing.T) {
 	var log bytes.Buffer
-	s, err := OpenUpstream(configOf(t, "--mode", "cli-only", "--mcp", "nowhere.json"), "", slog.New(slog.NewTextHandler(&log, nil)))
+	s, err := OpenUpstream(configOf(t, "--mode", "cli-only", "--mcp", "nowhere.json"), upstream.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	expect(t, err == nil && s == nil && strings.Contains(log.String(), "other MCP servers are not used"), "%v %v %s", s, err, &log)
 }

@@ -20,7 +20,7 @@ const upstreamTime = 30 * time.Second
 // upstream connects to the servers of --mcp as the server would. Code runs without them, so
 // that one which can't be reached is no failure; a file that the server refuses is.
 func (f *findings) upstream(ctx context.Context, c *config.Config) {
-	servers, err := app.OpenUpstream(c, "", quiet())
+	servers, err := app.OpenUpstream(c, upstream.Options{Logger: quiet()})
 	switch {
 	case err != nil:
 		f.add(groupServers, "file", stateFailed, "%v", err)

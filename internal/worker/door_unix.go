@@ -67,6 +67,16 @@ func (d door) receive() (files []*os.File, err error) {
 	return files, nil
 }
 
+// request is the socket of one. Code that has kept its other descriptors can have reads of
+// it block in the kernel, where neither deadline nor Close would reach them: a shutdown
+// does.
+type request struct{ *net.UnixConn }
+
+func (r request) Close() error {
+	_, _ = r.CloseRead(), r.CloseWrite() // who has gone already needs none
+	return r.UnixConn.Close()
+}
+
 // connectionOf returns a copy of the one stream socket among files, nil if that is not all
 // that there is.
 func connectionOf(files []*os.File) net.Conn {
@@ -78,7 +88,7 @@ func connectionOf(files []*os.File) net.Conn {
 		return nil
 	}
 	if stream, ok := conn.(*net.UnixConn); ok && stream.LocalAddr().Network() == "unix" {
-		return stream
+		return request{stream}
 	}
 	_ = conn.Close()
 	return nil

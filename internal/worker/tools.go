@@ -110,7 +110,7 @@ func (t *tools) serve(conn net.Conn) {
 func (t *tools) read(conn net.Conn) (request sessions.ToolRequest, err error) {
 	t.reading <- struct{}{}
 	defer func() { <-t.reading }()
-	_ = conn.SetReadDeadline(time.Now().Add(requestTime))
+	defer time.AfterFunc(requestTime, func() { _ = conn.Close() }).Stop()
 	frame, err := wire.Read(conn)
 	if err == nil && frame.Kind != wire.TypeToolRequest {
 		err = wire.Errorf("turn", "%s came through the door", frame.Kind)
@@ -118,7 +118,6 @@ func (t *tools) read(conn net.Conn) (request sessions.ToolRequest, err error) {
 	if err == nil {
 		err = frame.Decode(&request)
 	}
-	_ = conn.SetReadDeadline(time.Time{})
 	return request, err
 }
 
@@ -132,7 +131,7 @@ func (t *tools) answer(conn net.Conn, answer *sessions.ToolAnswer, err error) {
 		t.log.Error("a request to another MCP server failed", "error", err)
 		refusal = &sessions.ToolRefusal{Kind: sessions.RefusedUnavailable, Message: "the request failed in this server; its log says why"}
 	}
-	_ = conn.SetWriteDeadline(time.Now().Add(requestTime))
+	defer time.AfterFunc(requestTime, func() { _ = conn.Close() }).Stop()
 	if refusal != nil {
 		_ = wire.WriteFrame(conn, wire.TypeToolRefused, wire.ToolRefused{Kind: refusal.Kind, Message: refusal.Message}, nil)
 		return
