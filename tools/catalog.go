@@ -165,7 +165,7 @@ func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 		return b.refresh
 	}
 	hooksOf(s).AddAfterListTools(leaveOutHidden)
-	if b.Mode == ModePluginOnly && len(b.usable()) == 0 {
+	if b.Mode == ModePluginOnly && len(b.usable()) == 0 && b.ServerProblems == nil { // whose tools may be there later
 		b.Logger.Warn("there is no plugin that can be called: agents find no tool but manage_interpreters")
 	}
 	return b.refresh

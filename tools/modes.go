@@ -46,7 +46,7 @@ func (o Options) Instructions() string {
 	case o.Mode == ModeCLIOnly:
 		own = strings.TrimSpace(instructionsCLIOnly)
 	case o.Mode == ModePluginOnly:
-		own = strings.TrimSpace(instructionsPluginOnly) + word(len(o.usable()) == 0, noPlugin, "")
+		own = strings.TrimSpace(instructionsPluginOnly) + word(len(o.usable()) == 0 && o.ServerProblems == nil, noPlugin, "")
 	default:
 		own += word(o.PluginSummary != nil, pluginInstructions, "") + word(o.ServerSummary != nil, serverInstructions, "")
 	}

@@ -133,6 +133,8 @@ func TestNoPlugins(t *testing.T) {
 	expect(t, strings.Contains(text(t, answer), "there is no plugin that can be called"), "%+v", text(t, answer))
 	expect(t, strings.Contains(o.Instructions(), "no plugin that can be called") && strings.Contains(log.String(), "there is no plugin"),
 		"%s\n%s", o.Instructions(), log.String())
+	o.ServerProblems = func() []string { return nil }
+	expect(t, !strings.Contains(o.Instructions(), "no plugin"), "of servers that start nothing is known yet: %s", o.Instructions())
 }
 
 // TestAnonymousCallersHearWhereVariablesAre: their next call has another interpreter
