@@ -21,8 +21,8 @@ import (
 )
 
 // OpenUpstream begins to connect to the servers of --mcp; nil where there are none, or
-// nothing could call their tools. A mistake in
-// the file is one of the settings, a *config.UsageError.
+// nothing could call their tools. A mistake in the file is one of the settings, a
+// *config.UsageError.
 func OpenUpstream(c *config.Config, o upstream.Options) (*upstream.Servers, error) {
 	m := c.Serve.MCP
 	if m.MCP == "" {
@@ -64,6 +64,7 @@ func (a *App) tellUpstream(options *tools.Options) {
 	if a.config.Serve.Mode == config.ModeFull {
 		options.ServerSummary = func() string { return upstreamSummary(a.upstream.States()) }
 	}
+	// Without authentication nobody knows who would answer for whom.
 	options.AsksConsent = !a.config.Serve.OverNetwork() || a.config.Serve.Authenticates()
 	options.ServerProblems = func() []string { return upstreamProblems(a.upstream.States()) }
 	plugins := options.PluginTools

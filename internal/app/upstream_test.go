@@ -2,12 +2,19 @@ package app
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/mark3labs/mcp-go/server"
+
+	"understudy/internal/config"
 	"understudy/internal/upstream"
+	"understudy/tools"
 )
 
 // TestUpstreamSummary: a model reads a line of each server, whatever that says of itself.
@@ -43,6 +50,68 @@ func TestManyServers(t *testing.T) {
 	expect(t, strings.HasSuffix(got, "\n- and 5 more: mcptools.servers()") && len(got) < 20*2*(mostServerLine+20), "%d bytes: %s", len(got), got)
 	lines := upstreamProblems(states)
 	expect(t, len(lines) == mostToldServers+1 && lines[mostToldServers] == "5 more MCP servers are not ready: mcptools.servers()", "%q", lines)
+}
+
+// serversFile is a file of --mcp with this text.
+func serversFile(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "servers.json")
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
+}
+
+const oneGone = `{"mcpServers": {"gone": {"command": "no-such-program-anywhere"}}}`
+
+// TestMistakesInServers are those of the settings: the server does not start.
+func TestMistakesInServers(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\n\"mcpServers\": 3}": "servers.json:2: ",
+		oneGone:                 `"other.x" names no tool of a server in the file`,
+	} {
+		s, err := OpenUpstream(configOf(t, "--mcp", serversFile(t, text), "--mcp-allow", "other.x"), upstream.Options{})
+		usage := &config.UsageError{}
+		expect(t, s == nil && errors.As(err, &usage) && strings.Contains(err.Error(), want), "%s: %v", text, err)
+	}
+}
+
+// TestToolsFollowServers: what is put up is put up anew once a server has got somewhere.
+func TestToolsFollowServers(t *testing.T) {
+	c := configOf(t, "--mcp", serversFile(t, oneGone))
+	servers, err := OpenUpstream(c, upstream.Options{})
+	must(t, err)
+	defer servers.Close()
+	a := &App{config: c, upstream: servers}
+	var options tools.Options
+	a.tellUpstream(&options)
+	refreshed := make(chan string, 100)
+	a.followUpstream(server.NewMCPServer("understudy", "test"), func() { refreshed <- options.ServerSummary() })
+	for told := range refreshed {
+		if strings.Contains(told, "\n- mcptools.gone (failed: ") {
+			break
+		}
+	}
+	problems := options.ServerProblems()
+	expect(t, len(problems) == 1 && strings.Contains(problems[0], "no-such-program-anywhere"), "%q", problems)
+}
+
+// TestWhoIsAskedForConsent: nobody over a network who can't be told from others.
+func TestWhoIsAskedForConsent(t *testing.T) {
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	must(t, os.WriteFile(tokens, nil, 0o600))
+	for _, test := range []struct {
+		args []string
+		want bool
+	}{
+		{nil, true},
+		{[]string{"--transport", "http"}, false},
+		{[]string{"--transport", "sse"}, false},
+		{[]string{"--transport", "http", "--auth-tokens", tokens}, true},
+		{[]string{"connect"}, true},
+	} {
+		var options tools.Options
+		(&App{config: configOf(t, test.args...), upstream: &upstream.Servers{}}).tellUpstream(&options)
+		expect(t, options.AsksConsent == test.want, "%q: %t", test.args, options.AsksConsent)
+	}
 }
 
 // TestServersOfNoUse: where nothing could call their tools they are not started, which is said.

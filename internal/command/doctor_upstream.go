@@ -67,7 +67,7 @@ func serverState(s upstream.State, tools []upstream.Tool) (state, string) {
 func unknownTools(allowed []string, s upstream.State, tools []upstream.Tool) (unknown []string) {
 	for _, name := range allowed {
 		tool, its := strings.CutPrefix(name, s.Name+".")
-		has := func(t upstream.Tool) bool { return t.Name == tool }
+		has := func(t upstream.Tool) bool { return t.Name == tool || t.Function == tool }
 		if its && s.State == "ready" && !strings.Contains(tool, "*") && !slices.ContainsFunc(tools, has) {
 			unknown = append(unknown, tool)
 		}
