@@ -7,11 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"understudy/internal/check"
 )
-
-var must, expect = check.Must, check.Expect
 
 const pluginSchema = `{"type":"object","properties":{
 "path":{"type":"string","description":"A file."},
@@ -112,16 +108,25 @@ func TestObjectRefuses(t *testing.T) {
 func TestExtendForeign(t *testing.T) {
 	const foreign = `{"$defs":{"p":{"type":"string"}},"type":"object","properties":{"z":{"$ref":"#/$defs/p"},"a":{"type":["string","null"]}},"required":["z"]}`
 	more, err := For[added]("github_search")
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	e, err := ExtendForeign("github_search", json.RawMessage(foreign), more)
-	must(t, err)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := strings.Replace(foreign, `"null"]}`, `"null"]},"interpreter_id":{"type":"string"},"wait":{"type":"number"},"timeout":{"type":"number","minimum":0}`, 1)
-	expect(t, string(e.Schema()) == want, "%s", e.Schema())
+	if string(e.Schema()) != want {
+		t.Errorf("%s", e.Schema())
+	}
 	own, others, err := e.Decode(json.RawMessage(`{"z":[1],"a":null,"interpreter_id":"x"}`))
-	expect(t, err == nil && string(own) == `{"a":null,"z":[1]}` && others.InterpreterID == "x", "%s %+v %v", own, others, err)
+	if err != nil || string(own) != `{"a":null,"z":[1]}` || others.InterpreterID != "x" {
+		t.Errorf("%s %+v %v", own, others, err)
+	}
 	for raw, want := range map[string]string{`{"a":1}`: `argument "z" is required`, `{"z":1,"zz":1}`: `"zz"`} {
-		_, _, err := e.Decode(json.RawMessage(raw))
-		expect(t, err != nil && strings.Contains(err.Error(), want), "%s: %v", raw, err)
+		if _, _, err := e.Decode(json.RawMessage(raw)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", raw, err)
+		}
 	}
 }
 
