@@ -76,7 +76,7 @@ func (t *tools) admit(from door) {
 		}
 		t.serving.Go(func() {
 			defer func() { <-places }()
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			defer context.AfterFunc(t.life, func() { _ = conn.Close() })()
 			t.serve(conn)
 		})
