@@ -50,12 +50,12 @@ class Schema:
         if type(kind) is list:
             return self._union([{**schema, "type": one} for one in kind], name, depth)
         found = self._of_kind(kind, schema, name, depth)
-        return typing.Optional[found] if schema.get("nullable") is True else found
+        return either([found, None]) if schema.get("nullable") is True else found
 
     def _union(self, members, name, depth):
         numbered = enumerate(members[:_MOST])
         types = [self.type(one, f"{name}{i or ''}", depth + 1) for i, one in numbered]
-        return typing.Union[tuple(types)] if types else typing.Any
+        return either(types) if types else typing.Any
 
     def _of_kind(self, kind, schema, name, depth):
         if kind == "array":
@@ -113,3 +113,8 @@ def text(annotation):
     if origin is not None:
         return f"{origin.__name__}[{', '.join(map(text, members))}]"
     return getattr(annotation, "__name__", None) or str(annotation).removeprefix("typing.")
+
+
+def either(kinds):
+    """Returns the type of what is of one of the kinds."""
+    return typing.Union[tuple(kinds)]  # noqa: UP007

@@ -48,10 +48,8 @@ class Signature:
             default = kind.empty
             if name not in self._required:
                 default = self.schema.resolved(self._properties[name]).get("default")
-                hint = typing.Optional[hint] if default is None else hint
-            found.append(
-                kind(made, kind.POSITIONAL_OR_KEYWORD, default=default, annotation=hint)
-            )
+                hint = schemas.either([hint, None]) if default is None else hint
+            found.append(kind(made, kind.POSITIONAL_OR_KEYWORD, default=default, annotation=hint))
         if len(self.names) > _MOST or self._is_open:
             found.append(kind(_free("more", self.names), kind.VAR_KEYWORD))
         return inspect.Signature(found, return_annotation=self.returns())

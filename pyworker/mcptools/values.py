@@ -103,9 +103,11 @@ def is_wrapped(data, schema):
     if type(data) is not dict or list(data) != ["result"]:
         return False
     properties = (schema or {}).get("properties")
-    return not schema or bool(schema.get("x-fastmcp-wrap-result")) or list(properties or ()) == [
-        "result"
-    ]
+    return (
+        not schema
+        or bool(schema.get("x-fastmcp-wrap-result"))
+        or list(properties or ()) == ["result"]
+    )
 
 
 def _part(part, attachments, server):
