@@ -101,6 +101,11 @@ def identifier(name):
     return made + "_" if keyword.iskeyword(made) else made
 
 
+def readable(text):
+    """Returns a server's text without what steers a terminal or turns the text round."""
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+
+
 def text(annotation):
     """Returns a type as code writes it."""
     origin, members = typing.get_origin(annotation), typing.get_args(annotation)

@@ -3,10 +3,10 @@
 import difflib
 import inspect
 import math
-import os
 import typing
 
 from . import schemas
+from .plain import plain
 
 _MOST = 200  # parameters that are shown
 _TEXT = 4000  # characters of a description
@@ -90,7 +90,7 @@ class Signature:
             lines.append("The user is asked before it is called.")
         elif self._tool.get("permission") == "denied":
             lines.append("This server does not let it be called.")
-        return "\n".join(lines).strip()
+        return schemas.readable("\n".join(lines)).strip()
 
     def _example(self, name):
         """Returns a value for a parameter, as code writes it."""
@@ -223,27 +223,3 @@ def _near(name, names):
     short = [one for one in list(names)[:1000] if len(one) <= 100]
     found = difflib.get_close_matches(str(name)[:100], short, 1)
     return f"; did you mean {found[0]!r}?" if found else ""
-
-
-def plain(value):
-    """Returns what stands for a value in JSON, its members as they are."""
-    if value is None or type(value) in (bool, int, float, str, list, dict):
-        return value
-    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a table
-        return value.to_dict(orient="records")
-    if isinstance(value, (tuple, set, frozenset, range)):
-        return list(value)
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if callable(getattr(value, "isoformat", None)):
-        if value != value:  # pandas' NaT
-            raise TypeError("NaT can't be sent as JSON: use None")
-        return value.isoformat()
-    if callable(getattr(value, "tolist", None)):  # numpy's
-        return value.tolist()
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    for kind in (str, int, float, dict, list):  # a subclass
-        if isinstance(value, kind):
-            return kind(value)
-    raise TypeError(f"a value of type {type(value).__name__} can't be sent as JSON")
