@@ -96,29 +96,12 @@ def _stub(module, name, way):
     shown, classes = [], {}
     for one in signature.parameters.values():
         star = "**" if one.kind is one.VAR_KEYWORD else ""
-        hint = "Any" if one.annotation is one.empty else _checkable(one.annotation, classes)
+        hint = "Any" if one.annotation is one.empty else schemas.define(one.annotation, classes)
         shown.append(f"{star}{one.name}: {hint}" + ("" if one.default is one.empty else " = ..."))
-    returns = _checkable(signature.return_annotation, classes)
+    returns = schemas.define(signature.return_annotation, classes)
     function = f"{way}def {name}({', '.join(shown)}) -> {returns}: ...\n"
-    return "".join([*classes.values(), function])
-
-
-def _checkable(annotation, classes):
-    """Returns a type in words of the stub; classes gets the text of each TypedDict in it."""
-    import typing
-
-    for one in typing.get_args(annotation):
-        if typing.get_origin(annotation) is not typing.Literal:
-            _checkable(one, classes)
-    if typing.is_typeddict(annotation) and annotation.__name__ not in classes:
-        fields = []
-        for key, hint in annotation.__annotations__.items():
-            held = _checkable(hint, classes)
-            held = held if key in annotation.__required_keys__ else f"NotRequired[{held}]"
-            fields.append(f"{key!r}: {held}")
-        name = annotation.__name__
-        classes[name] = f"{name} = TypedDict({name!r}, {{{', '.join(fields)}}})\n"
-    return schemas.text(annotation)
+    typed = (f"{c} = TypedDict({c!r}, {fields})\n" for c, fields in classes.items())
+    return "".join([*typed, function])
 
 
 def _catalog():

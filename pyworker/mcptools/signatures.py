@@ -86,11 +86,22 @@ class Signature:
         call = ", ".join(f"{made}={self._example(name)}" for made, name in required)
         lines += ["", f"Example: {self.function}({call[:500]})"]
         lines += ["", f"Returns: {schemas.text(signature.return_annotation)[:1000]}"]
+        lines += self._types(signature)
         if self._tool.get("permission") == "asks":
             lines.append("The user is asked before it is called.")
         elif self._tool.get("permission") == "denied":
             lines.append("This server does not let it be called.")
         return schemas.readable("\n".join(lines)).strip()
+
+    def _types(self, signature):
+        """Returns lines that say what the objects hold."""
+        classes = {}
+        for one in signature.parameters.values():
+            schemas.define(one.annotation, classes)
+        schemas.define(signature.return_annotation, classes)
+        outermost = reversed(classes.items())
+        said = "\n".join(f"    {name}: {fields}" for name, fields in outermost)
+        return ["", "Objects:", said[:_TEXT], ""] if said else []
 
     def _example(self, name):
         """Returns a value for a parameter, as code writes it."""

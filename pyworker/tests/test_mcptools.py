@@ -137,6 +137,8 @@ class Mcptools(WorkerCase):
         self.assertRegex(shown, rf"^\(query: str, {state}")
         said = worker.run("help(github)").stdout
         self.assertIn("query (str): Words.", said)
+        fields = "{'labels': list[str], 'inner': NotRequired[SearchIssuesFilterInner]}"
+        self.assertIn(f"SearchIssuesFilter: {fields}", said)
         self.gives(worker, "dir(github)", ["odd", "search_issues"])
 
     def test_results(self):
