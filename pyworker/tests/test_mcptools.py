@@ -176,6 +176,7 @@ class Mcptools(WorkerCase):
     def test_names_that_are_not_there(self):
         worker = self.open()
         self.assertIn("'github'?", self.failing(worker, "from mcptools import githb")["traceback"])
+        self.assertIn("dir(mcptools.github)", worker.run("from mcptools.github import x").notes[0])
         error = self.failing(worker, "github.serch_issues")
         self.assertIn("did you mean 'search_issues'?", error["traceback"])
         self.server.tools = [*self.server.tools, {**ODD, "function": "later"}]
