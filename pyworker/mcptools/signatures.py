@@ -128,7 +128,7 @@ class Signature:
             if made not in self.names and made not in self._properties and not self._is_open:
                 raise TypeError(
                     f"{self.function}() got an unexpected argument {made!r}"
-                    + _near(made, self.names)
+                    + (_near(made, self.names) or self._takes())
                 )
             given[made] = value
         found = {}
@@ -147,6 +147,9 @@ class Signature:
                 + ", ".join(map(repr, lacking[:20]))
             )
         return found
+
+    def _takes(self):
+        return f"; it takes {', '.join([*self.names][:20])[:500] or 'none'}"
 
     def _takes_none(self, schema):
         hint = schemas.Schema(self.schema.root).type(schema, "Taken")  # with room of its own

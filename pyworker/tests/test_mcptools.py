@@ -157,6 +157,7 @@ class Mcptools(WorkerCase):
         worker = self.open()
         for arguments, kind, said in (
             ("querry=1", "TypeError", "unexpected argument 'querry'; did you mean 'query'?"),
+            ("x=1", "TypeError", "argument 'x'; it takes query, state, from_, filter"),
             ("", "TypeError", "missing 1 required argument: 'query'"),
             ("1", "TypeError", "'query' must be string, not int"),
             ("'x', state='opened'", "ValueError", "did you mean 'open'?"),
