@@ -104,7 +104,8 @@ func TestTheHostGetsTheSecret(t *testing.T) {
 
 // TestWhatComesBackIsMasked: however an honest host gives a secret back, code doesn't see it.
 func TestWhatComesBackIsMasked(t *testing.T) {
-	forms := map[string]string{"plain": token, "upper": strings.ToUpper(token), "query": url.QueryEscape(token), "hex": hex.EncodeToString([]byte(token))}
+	forms := map[string]string{"plain": token, "upper": strings.ToUpper(token), "query": url.QueryEscape(token), "hex": hex.EncodeToString([]byte(token)),
+		"slashes": `"` + strings.ReplaceAll(token, "/", `\/`) + `"`, "python": strings.ReplaceAll(url.QueryEscape(token), "%2F", "/")}
 	for before := range 3 {
 		forms[fmt.Sprint("base64 ", before)] = base64.StdEncoding.EncodeToString([]byte("user:"[:before] + token + "after"))
 	}
@@ -136,11 +137,31 @@ func TestMaskingInPieces(t *testing.T) {
 	must(t, err)
 	text := token[:9] + token + "longer, " + token + token[:5] + strings.Repeat("x", 50_000) + token
 	for _, sameLength := range []bool{false, true} {
-		body := &maskedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(text))), mask: &s.mask, sameLength: sameLength}
+		body := &maskedBody{prompt: sameLength, ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(text))), mask: &s.mask, sameLength: sameLength}
 		got, err := io.ReadAll(body)
 		expect(t, err == nil && !strings.Contains(string(got), token) && !strings.Contains(string(got), "longer"), "%v, %.300q", err, got)
 		expect(t, sameLength == (len(got) == len(text)), "%d of %d", len(got), len(text))
 	}
+}
+
+// TestWhereTextIsCutTellsNothing of a guess that the host repeats.
+func TestWhereTextIsCutTellsNothing(t *testing.T) {
+	s, err := newSecrets([]Secret{{"A", token, nil}})
+	must(t, err)
+	wrong := strings.Repeat("x", 500)
+	for n := 1; n < len(token); n++ {
+		_, rest := s.mask.mask(nil, []byte(wrong+token[:n]), false, false, false)
+		_, others := s.mask.mask(nil, []byte(wrong+wrong[:n]), false, false, false)
+		expect(t, len(rest) == len(others), "%q: %d, not %d", token[:n], len(rest), len(others))
+	}
+}
+
+// TestWithoutSecretsNothingIsLookedAt: a request is passed on as ever.
+func TestWithoutSecretsNothingIsLookedAt(t *testing.T) {
+	s, err := newSecrets(nil)
+	must(t, err)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://a.example.com/?"+placeholderHead+"A-"+strings.Repeat("0", 32), nil)
+	must(t, s.guard(r, target{name: "a.example.com", port: 80}))
 }
 
 // TestPlaceholdersThatAreNotForThere are refused with a sentence, and sent nowhere.
@@ -179,6 +200,7 @@ func TestOtherHostsThroughTheTunnel(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: evil.net\r\n", "GET https://evil.net/ HTTP/1.1\r\nHost: api.example.com\r\n",
 		"GET / HTTP/1.1\r\nHost: api.example.com:8443\r\n", "GET / HTTP/1.1\r\nHost: api.example.com\r\nHost: evil.net\r\n",
 		"POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 4\r\nTransfer-Encoding: gzip\r\n",
+		"GET / HTTP/1.1\r\nHost: api.example.com\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n",
 	} {
 		conn := tls.Client(w.tunnel(t, "API.example.com.:443"), &tls.Config{ServerName: "api.example.com", RootCAs: w.trust()})
 		_, err := io.WriteString(conn, head+"Authorization: "+have["TOKEN"]+"\r\n\r\n")
