@@ -11,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -141,6 +143,46 @@ func TestMaskingInPieces(t *testing.T) {
 		got, err := io.ReadAll(body)
 		expect(t, err == nil && !strings.Contains(string(got), token) && !strings.Contains(string(got), "longer"), "%v, %.300q", err, got)
 		expect(t, sameLength == (len(got) == len(text)), "%d of %d", len(got), len(text))
+	}
+}
+
+// TestAnswersBeforeTheLastAndParts: the first are not told of, the others refused.
+func TestAnswersBeforeTheLastAndParts(t *testing.T) {
+	_, client, _ := api(t, func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Link", token)
+		out.WriteHeader(http.StatusEarlyHints)
+		out.WriteHeader(http.StatusPartialContent)
+	})
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
+			t.Error(code, header)
+			return nil
+		},
+	}), http.MethodGet, "https://api.example.com/", nil)
+	must(t, err)
+	response, err := client.Do(r)
+	must(t, err)
+	_ = response.Body.Close()
+	expect(t, response.StatusCode == http.StatusBadGateway, "%v", response.Status)
+}
+
+// TestOnlyStreamsArePrompt: of all else the end waits, whatever it says.
+func TestOnlyStreamsArePrompt(t *testing.T) {
+	text := strings.Repeat("x", 500)
+	w, client, _ := api(t, func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", r.URL.Query().Get("type"))
+		_, _ = io.WriteString(out, text)
+		out.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	for kind, want := range map[string]int{"text/plain": len(text) - w.proxy.secrets.mask.longest + 1, "text/event-stream; charset=utf-8": len(text), "application/x-ndjson": len(text)} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.example.com/?type="+url.QueryEscape(kind), nil)
+		must(t, err)
+		response, err := client.Do(r)
+		must(t, err)
+		n, err := response.Body.Read(make([]byte, 1000))
+		expect(t, err == nil && n == want, "%s: %d, not %d, %v", kind, n, want, err)
+		_ = response.Body.Close()
 	}
 }
 
