@@ -213,7 +213,7 @@ func (i *interceptor) prepare(r *http.Request, t target) error {
 // clean masks an answer.
 func (i *interceptor) clean(r *http.Response) error {
 	mask := &i.served.proxy.secrets.mask
-	coding := r.Header.Get("Content-Encoding")
+	coding := strings.Join(r.Header.Values("Content-Encoding"), ", ")
 	switch {
 	case r.StatusCode == http.StatusPartialContent:
 		return errors.New("the host gave a part only, which understudy did not ask for and can't look through for secrets")
