@@ -112,6 +112,7 @@ class Server:
             "text": {"content": text},
             "nothing": {"content": []},
             "number": {"structured": 7, "content": text},
+            "null": {"structured": None, "content": text},
             "both": ({"structured": 7, "content": [*text, sound]}, [b"x"]),
             "link": {"content": [{"type": "resource_link", "uri": "a:b"}]},
             "sound": ({"content": [sound]}, [b"x"]),
@@ -146,7 +147,7 @@ class Mcptools(WorkerCase):
         call = "github.search_issues"
         self.gives(worker, f"{call}('x', from_=3)", {"query": "x", "from": 3})
         self.gives(worker, f"{call}('text')", "failed")
-        self.gives(worker, f"[{call}('nothing'), {call}('number')]", [None, 7])
+        self.gives(worker, f"[{call}(a) for a in ('nothing', 'null', 'number')]", [None, None, 7])
         self.gives(worker, f"[{call}('both')[0], {call}('both')[1].data.hex()]", [7, "78"])
         self.gives(worker, f"[{call}('link').read(), {call}('sound').data.hex()]", ["read", "78"])
         for code, kind in ((f"{call}('error')", "error"), ("github.odd()", "denied")):
