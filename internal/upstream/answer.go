@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -72,9 +73,9 @@ func (s *Servers) search(words string) (*sessions.ToolAnswer, error) {
 	for _, one := range s.all {
 		one.mu.Lock()
 		for _, t := range one.tools {
-			summary := t.Title
+			summary, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
 			if summary == "" {
-				summary = t.Description
+				summary = t.Title
 			}
 			all = append(all, found{Server: one.name, Module: one.module, Name: t.Name, Function: t.Function, Summary: clip(summary, 120)})
 			descriptions = append(descriptions, t.Description)

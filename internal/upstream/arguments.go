@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
@@ -57,7 +59,7 @@ func (t *Tool) check(text json.RawMessage) (arguments map[string]any, err error)
 		return arguments, nil
 	}
 	var invalid *jsonschema.ValidationError
-	if err := validate(schema, value); errors.As(err, &invalid) {
+	if err := validate(schema, value); errors.As(err, &invalid) && !hasCycle(invalid) {
 		return nil, refuse(sessions.RefusedInvalid, "%s takes other arguments: %s; help() shows them", t.Name, clip(sentence(invalid), 500))
 	}
 	return arguments, nil
@@ -70,6 +72,14 @@ func validate(schema *jsonschema.Schema, value any) (err error) {
 		}
 	}()
 	return schema.Validate(value)
+}
+
+// hasCycle reports whether it is the schema that makes no sense.
+func hasCycle(e *jsonschema.ValidationError) bool {
+	if _, ok := e.ErrorKind.(*kind.RefCycle); ok {
+		return true
+	}
+	return slices.ContainsFunc(e.Causes, hasCycle)
 }
 
 // sentence says what the first thing is that does not fit.

@@ -62,7 +62,7 @@ func (s *server) connect(life context.Context) (_ *connection, err error) {
 			endProcess()
 		}
 	}
-	ctx, cancel := context.WithTimeoutCause(life, startTime, fmt.Errorf("it did not answer within %s", startTime))
+	ctx, cancel := context.WithTimeoutCause(life, s.options.startTime, fmt.Errorf("it did not answer within %s", s.options.startTime))
 	defer cancel()
 	said, err := s.introduce(ctx, life, c)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *connection) listen(life context.Context) {
 
 // transport is the way to the server. A process that it starts is ended by *endProcess.
 func (s *server) transport(c *connection, endProcess *func()) (transport.Interface, error) {
-	bounded := &http.Client{Transport: &bounding{http.DefaultTransport.(*http.Transport).Clone(), c}}
+	bounded := &http.Client{Transport: &bounding{http.DefaultTransport.(*http.Transport).Clone(), c}, CheckRedirect: sameHost}
 	switch s.definition.transport {
 	case overHTTP:
 		return transport.NewStreamableHTTP(s.url, transport.WithHTTPBasicClient(bounded), transport.WithHTTPHeaders(s.headers), transport.WithHTTPLogger(s.log))
@@ -140,6 +140,17 @@ func (s *server) transport(c *connection, endProcess *func()) (transport.Interfa
 	stdio := transport.NewIO(&boundedReader{from: p.stdout, c: c, left: mostMessage}, p.stdin, io.NopCloser(strings.NewReader("")))
 	transport.WithCommandLogger(s.log)(stdio)
 	return stdio, nil
+}
+
+// sameHost keeps the file's headers, which have keys in them, from going anywhere else.
+func sameHost(r *http.Request, via []*http.Request) error {
+	if to, from := r.URL, via[0].URL; to.Host != from.Host || to.Scheme != from.Scheme {
+		return fmt.Errorf("it redirects to another place (%s://%s); write that into the file if you trust it", to.Scheme, to.Host)
+	}
+	if len(via) >= 10 {
+		return errors.New("it redirects without end")
+	}
+	return nil
 }
 
 // bounding bounds the messages that come over HTTP.

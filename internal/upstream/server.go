@@ -23,7 +23,7 @@ const (
 )
 
 const (
-	startTime  = 30 * time.Second // for the handshake, and for the list of tools
+	startTime  = 30 * time.Second // for the handshake, and for the list of tools, but in tests
 	firstPause = time.Second      // before it is started again
 	mostPause  = time.Minute
 	listPause  = time.Second // between two lists, however often they change
@@ -151,7 +151,7 @@ func (s *server) become(state, problem string, c *connection) {
 
 // list fetches the tools.
 func (s *server) list(ctx context.Context, c *connection) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("it did not list its tools within %s", startTime))
+	ctx, cancel := context.WithTimeoutCause(ctx, s.options.startTime, fmt.Errorf("it did not list its tools within %s", s.options.startTime))
 	defer cancel()
 	var all []*Tool
 	taken, size := map[string]bool{}, 0
@@ -217,7 +217,7 @@ func (s *server) describe(from *mcp.Tool, taken map[string]bool) (t *Tool, bytes
 
 // current returns the connection; one that is being made is waited for.
 func (s *server) current(ctx context.Context) (*connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, s.options.startTime)
 	defer cancel()
 	for {
 		s.mu.Lock()

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/tracing"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -27,6 +28,8 @@ type Options struct {
 	Trace  func(ctx context.Context, server, tool string) (traced context.Context, end func(error))
 	Meta   tracing.MetaPropagator
 	Logger *slog.Logger
+
+	startTime time.Duration // see there
 }
 
 // Servers are the other MCP servers of a file. It satisfies sessions.Toolbox.
@@ -73,6 +76,9 @@ type Tool struct {
 func Open(o Options) (*Servers, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.startTime == 0 {
+		o.startTime = startTime
 	}
 	definitions, notes, err := read(o.File, os.LookupEnv)
 	if err == nil {
