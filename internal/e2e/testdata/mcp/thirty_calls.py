@@ -15,7 +15,7 @@ with ThreadPoolExecutor(8) as pool:
     times = list(pool.map(lambda zone: clock.convert_time("Etc/UTC", "12:00", zone), zones))
 sums = [everything.get_sum(a=n, b=n * n) for n in range(8)]
 named = [{"name": city, "entityType": "city", "observations": [str(w["temperature"])]} for city, w in zip(cities, weather)]
-memory.create_entities(entities=named)
+made = memory.create_entities(entities=named)
 graph = memory.read_graph()
 rows = ast.literal_eval(sqlite.read_query(query="select 7 as orders, 'open' as state"))
 
