@@ -28,7 +28,7 @@ type realServers struct {
 }
 
 // openRealServers starts a server with them, in the strict sandbox.
-func openRealServers(t *testing.T, flags ...string) *realServers {
+func openRealServers(t *testing.T, options []client.ClientOption, flags ...string) *realServers {
 	t.Helper()
 	r := &realServers{t: t, user: &person{}, data: t.TempDir(), mark: markName + "=" + rand.Text()}
 	arguments := append([]string{"serve", "--sandbox", "strict", "--mcp", r.file()}, flags...)
@@ -38,7 +38,7 @@ func openRealServers(t *testing.T, flags ...string) *realServers {
 	var log serverLog
 	cmd.Stderr = &log
 	t.Cleanup(func() { t.Logf("the server's log:\n%s", log.String()) })
-	r.c = spawn(t, cmd, client.WithElicitationHandler(r.user))
+	r.c = spawn(t, cmd, append(options, client.WithElicitationHandler(r.user))...)
 	return r
 }
 
@@ -103,7 +103,7 @@ func (r *realServers) kill(name string) {
 // and the journal has all of it, so that an exported script says the same without them.
 func TestRealServersAnswerThirtyCalls(t *testing.T) {
 	t.Parallel()
-	r := openRealServers(t, "--mcp-allow", "memory.create_entities,sqlite.read_query")
+	r := openRealServers(t, nil, "--mcp-allow", "memory.create_entities,sqlite.read_query")
 	code, err := os.ReadFile("testdata/mcp/thirty_calls.py")
 	must(t, err)
 	want := "{'everything': 11, 'filesystem': 8, 'memory': 3, 'sqlite': 1, 'time': 6}\n1 file 7\n" +
@@ -138,7 +138,7 @@ func (r *realServers) journal() (calls, servers int) {
 // back for a later one; calls go on after undo, in a branch and after a crash.
 func TestRealServersComeBack(t *testing.T) {
 	t.Parallel()
-	r := openRealServers(t)
+	r := openRealServers(t, nil)
 	record := r.run("import mcptools, time\nfrom mcptools import everything\nkept = everything.echo('hi')\nprint(kept)", "Echo: hi\n")
 	id := record["interpreter_id"].(string)
 	record, _ = run(t, r.c, diesAndComesBack, "interpreter_id", id, "wait", 1)
