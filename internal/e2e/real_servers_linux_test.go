@@ -25,6 +25,8 @@ type realServers struct {
 	user *person
 	data string // its data directory
 	mark string // of the environment of the servers' processes
+
+	servers map[string][]string // the command lines
 }
 
 // openRealServers starts a server with them, in the strict sandbox.
@@ -55,7 +57,9 @@ func (r *realServers) file() string {
 	}
 	_, mark, _ := strings.Cut(r.mark, "=")
 	servers := map[string]any{}
+	r.servers = map[string][]string{}
 	add := func(name string, argv ...string) {
+		r.servers[name] = argv
 		servers[name] = map[string]any{"command": argv[0], "args": argv[1:], "env": map[string]string{
 			markName: mark, "MEMORY_FILE_PATH": filepath.Join(dir, "memory.jsonl"), "API_KEY": "S3CRET-OF-" + name,
 		}}
@@ -147,6 +151,12 @@ func TestRealServersComeBack(t *testing.T) {
 	record, _ = manage(t, r.c, "wait", "interpreter_id", id, "wait", 60)
 	expect(t, record["stdout"] == "unavailable\nEcho: back\n", "%v", record)
 
+	record, _ = run(t, r.c, "everything.trigger_long_running_operation(600, 600)", "interpreter_id", id, "wait", 1)
+	insist(t, record["status"] == "running", "the code does not wait for the server: %v", record)
+	manage(t, r.c, "interrupt", "interpreter_id", id)
+	record, _ = manage(t, r.c, "wait", "interpreter_id", id, "wait", 60)
+	expect(t, record["status"] == "interrupted", "%v", record)
+
 	r.run("kept = 'lost'", "", "interpreter_id", id)
 	manage(t, r.c, "undo", "interpreter_id", id)
 	r.run("print(kept, everything.get_sum(1, 2))", "Echo: hi The sum of 1 and 2 is 3.\n", "interpreter_id", id)
@@ -169,3 +179,12 @@ while True:
     except mcptools.ToolError:
         time.sleep(0.05)
 `
+
+// commandOf starts in a directory of its own, as memory keeps its file where it is told to.
+func commandOf(t *testing.T, argv []string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = t.TempDir()
+	cmd.Env = append(os.Environ(), "MEMORY_FILE_PATH="+filepath.Join(cmd.Dir, "memory.jsonl"))
+	return cmd
+}
