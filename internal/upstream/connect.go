@@ -50,7 +50,9 @@ func (s *server) connect(life context.Context) (_ *connection, err error) {
 		endLife()
 		return nil, err
 	}
-	var options []client.ClientOption
+	// After mcp-go's five seconds a server that takes longer to start is spoken to in the
+	// older era, which one that has heard the question for the newer one refuses.
+	options := []client.ClientOption{client.WithDiscoverTimeout(s.options.startTime / 2)}
 	if s.options.Meta != nil {
 		options = append(options, client.WithMetaPropagator(s.options.Meta))
 	}
