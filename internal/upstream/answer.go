@@ -158,7 +158,7 @@ func (s *Servers) call(ctx context.Context, request sessions.ToolRequest) (*sess
 		if err != nil {
 			return nil, err
 		}
-		return render(said)
+		return render(said, t.OutputSchema)
 	})
 	end(err)
 	return answer, err
@@ -204,11 +204,16 @@ func (s *server) explain(ctx context.Context, c *connection, err error) error {
 	return refuse(sessions.RefusedUnavailable, "the MCP server %s answered with an error: %s", s.name, clip(s.mask.Replace(err.Error()), 2000))
 }
 
-// render gives a result the form that code reads.
-func render(r *mcp.CallToolResult) (*sessions.ToolAnswer, error) {
+// render gives a result the form that code reads, in which the journal keeps it too; schema
+// is of structured content, if the tool has one.
+func render(r *mcp.CallToolResult, schema json.RawMessage) (*sessions.ToolAnswer, error) {
+	structured := structuredOf(r, schema)
 	p := &parts{}
 	content := make([]any, 0, len(r.Content))
 	for _, each := range r.Content {
+		if _, isText := each.(mcp.TextContent); !isText && structured != nil && len(schema) > 0 {
+			continue // the data is what was promised
+		}
 		one, err := p.part(each)
 		if err != nil {
 			return nil, err
@@ -216,10 +221,8 @@ func render(r *mcp.CallToolResult) (*sessions.ToolAnswer, error) {
 		content = append(content, one)
 	}
 	answer := map[string]any{"is_error": r.IsError, "content": content}
-	if len(r.RawStructuredContent) > 0 {
-		answer["structured"] = r.RawStructuredContent
-	} else if r.StructuredContent != nil {
-		answer["structured"] = r.StructuredContent
+	if structured != nil {
+		answer["structured"] = structured
 	}
 	return body(answer, p.attachments...)
 }

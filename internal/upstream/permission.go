@@ -14,7 +14,7 @@ import (
 	"sync"
 	"unicode"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"understudy/sessions"
 )
@@ -142,7 +142,7 @@ func (c *consents) add(client sessions.Client, key string) error {
 		err = os.MkdirAll(filepath.Dir(c.path), 0o700)
 	}
 	if err == nil {
-		err = renameio.WriteFile(c.path, text, 0o600)
+		err = maybe.WriteFile(c.path, text, 0o600)
 	}
 	return err
 }

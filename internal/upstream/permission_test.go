@@ -47,7 +47,7 @@ func TestPermissions(t *testing.T) {
 
 // A tool that has become another is asked for again.
 func TestDigest(t *testing.T) {
-	if digest("a", []byte("{}"), true) == digest("b", []byte("{}"), true) || digest("a") != digest("a") {
+	if digest("a", []byte("{}"), true) == digest("b", []byte("{}"), true) {
 		t.Error("the digest tells nothing apart")
 	}
 }
