@@ -259,7 +259,7 @@ func metricTable(t *testing.T) string {
 		return sessions.Stats{Starts: map[string]uint64{"zygote": 1}}
 	}})
 	restored := true
-	m.Ended(sessions.Result{Status: sessions.StatusCrashed, InterpreterRestarted: true, StateRestored: &restored})
+	m.Ended(sessions.Result{Status: sessions.StatusCrashed, InterpreterRestarted: true, StateRestored: &restored, ToolCalls: &sessions.ToolCalls{ByTool: map[string]int{"github.search": 1}}})
 	m.Call("run_python_code", "run", "busy", time.Second)
 	m.Start("zygote", time.Second)
 	m.Exchange(metrics.Exchange{Route: "/mcp", Method: http.MethodPost, Status: http.StatusOK})

@@ -8,7 +8,7 @@ import "embed"
 // scientific environment. The patterns name *.py because embedding a
 // directory would drop its __init__.py, and leave out the tests.
 //
-//go:embed *.py display/*.py fork/*.py plugins/*.py policy/*.py sandbox/*.py shell/*.py workspace/*.py
+//go:embed *.py display/*.py fork/*.py mcptools/*.py plugins/*.py policy/*.py sandbox/*.py shell/*.py workspace/*.py
 //go:embed requirements.lock
 var Files embed.FS
 

@@ -6,6 +6,7 @@ figures around the run of the cell's parts. Whatever runs code of the user's
 interrupt ends that and nothing else.
 """
 
+import builtins
 import functools
 import sys
 import time
@@ -140,7 +141,14 @@ class Executor:
         return lambda: self._run_cell(code, cell, request)
 
     def _run_plugin(self, request, _):
-        value = self._session.plugins.find(request["code"])(**request["arguments"])
+        server, _, name = request["code"].rpartition(".")
+        if server:  # as mcptools.github
+            value = getattr(lazy_import.load(server), name)(**request["arguments"])
+            for part in value if type(value) is list else [value]:
+                if hasattr(type(part), "_repr_png_"):
+                    builtins.display(part)
+        else:
+            value = self._session.plugins.find(name)(**request["arguments"])
         if isinstance(value, types.CoroutineType):
             value = self.awaiting.run(value)
         self._returned.append(value)

@@ -127,7 +127,8 @@ class _Worker:
             self._frames.in_run = False
 
     def _equip(self, request):
-        self._session.equip(request["plugins"], request["session_variables"])
+        fds = self._take_high()
+        self._session.equip(request["plugins"], request["session_variables"], *fds[:1])
         return {"type": "equipped"}
 
     def _variables(self, _):

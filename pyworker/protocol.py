@@ -16,6 +16,8 @@ lists under "attachments".
     to a forker    spawn      answered by spawned; a zygote says preloaded on its own
                    adopt      not answered
                    reap       answered by reaped
+    on a socket    tool_request answered by tool_answer or tool_refused: one for each request,
+    of its own     handed out through the door that equip brings (see mcptools/door.py)
     from a worker  listener   before ready, from behind a wall: the socket for the proxy
                    log        at any time, for the server's log
 
@@ -75,6 +77,8 @@ FROM_GO = {
     },
     "equip": {"plugins": list, "session_variables": dict},
     "answer": {"question": int, "text": str, "refusal": str},
+    "tool_answer": {"body": dict},
+    "tool_refused": {"kind": str, "message": str},
     "variables": {},
     "fork": {"detached": bool},
     "rouse": {},
@@ -96,7 +100,7 @@ FROM_GO = {
 OF_RUNS = frozenset(("figure", "artifact", "clear", "ask"))  # nobody would take them between two
 TYPES = OF_RUNS.union(
     ("listener", "ready", "equipped", "done", "variables", "forked"),
-    ("spawned", "preloaded", "reaped", "log"),
+    ("spawned", "preloaded", "reaped", "log", "tool_request"),
     FROM_GO,
 )
 
@@ -126,7 +130,8 @@ def encode(header, attachments=()):
     body, characters = _body(header), 10_000
     limit = MENTION_LIMIT if header["type"] in MENTIONS else REPORT_LIMIT
     while len(body) > limit:
-        if not characters:
+        # One that asks for something would ask for something else.
+        if not characters or header["type"] == "tool_request":
             raise ProtocolError("header", f"{len(body)} bytes, {limit} are allowed")
         body, characters = _body(_shortened(header, characters)), characters // 10
     return [_LENGTH.pack(len(body)) + body, *attachments]

@@ -8,6 +8,7 @@ from .display import adapters, artifacts, echo, figures, publisher
 from .fork import kin
 from .fork.forks import Forks
 from .fork.userforks import UserForks, prefer_fork
+from .mcptools import door, finder
 from .plugins.plugins import Plugins
 from .shell.notebook import Notebook
 from .shell.packages import Packages, environment
@@ -74,10 +75,18 @@ class Session:
         note = self.workdir.enter()
         return [note] if note else []
 
-    def equip(self, plugins, variables):
-        """Says which plugins and session variables there are from now on."""
+    def equip(self, plugins, variables, door_fd=None):
+        """Says which plugins and session variables there are from now on, and opens the door."""
         self.plugins.equip(plugins, variables)
         self.describer.begin_at(self.plugins.files())
+        if door_fd is not None:
+            self.forks.door = door.open_door(door_fd)
+            finder.install(self)
+
+    def drop_door(self):
+        """Lets go of the original's, in a copy: the next equip brings another."""
+        door.close_door()
+        self.forks.door = None
 
     def finish(self, guard):
         """Brings out all that was printed, and takes our streams back."""

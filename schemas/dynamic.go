@@ -51,6 +51,32 @@ func Extend[T any](tool string, schema json.RawMessage, by *Arguments[T]) (*Exte
 	return e, err
 }
 
+// ExtendForeign extends a schema of somebody else's, who checks the values: here only names
+// are, and that what must be given is.
+func ExtendForeign[T any](tool string, schema json.RawMessage, by *Arguments[T]) (*Extended[T], error) {
+	type names struct {
+		Type       string                     `json:"type"`
+		Properties map[string]json.RawMessage `json:"properties"`
+		Required   []string                   `json:"required,omitempty"`
+	}
+	only := names{}
+	if err := json.Unmarshal(schema, &only); err != nil {
+		return nil, fmt.Errorf("reading the schema of %s: %w", tool, err)
+	}
+	for name := range only.Properties {
+		only.Properties[name] = json.RawMessage("{}")
+	}
+	plain, err := json.Marshal(only)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the schema of %s: %w", tool, err)
+	}
+	e, err := Extend(tool, plain, by)
+	if err == nil {
+		e.raw, err = e.extended(schema)
+	}
+	return e, err
+}
+
 // extended is the schema as it was written with the properties that were added: encoded
 // anew, an empty schema would become true, which some clients do not take for one.
 func (e *Extended[T]) extended(schema json.RawMessage) (json.RawMessage, error) {

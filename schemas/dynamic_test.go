@@ -104,6 +104,32 @@ func TestObjectRefuses(t *testing.T) {
 	}
 }
 
+// TestExtendForeign: whatever is said of the values stays as it was written; names are checked.
+func TestExtendForeign(t *testing.T) {
+	const foreign = `{"$defs":{"p":{"type":"string"}},"type":"object","properties":{"z":{"$ref":"#/$defs/p"},"a":{"type":["string","null"]}},"required":["z"]}`
+	more, err := For[added]("github_search")
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ExtendForeign("github_search", json.RawMessage(foreign), more)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(foreign, `"null"]}`, `"null"]},"interpreter_id":{"type":"string"},"wait":{"type":"number"},"timeout":{"type":"number","minimum":0}`, 1)
+	if string(e.Schema()) != want {
+		t.Errorf("%s", e.Schema())
+	}
+	own, others, err := e.Decode(json.RawMessage(`{"z":[1],"a":null,"interpreter_id":"x"}`))
+	if err != nil || string(own) != `{"a":null,"z":[1]}` || others.InterpreterID != "x" {
+		t.Errorf("%s %+v %v", own, others, err)
+	}
+	for raw, want := range map[string]string{`{"a":1}`: `argument "z" is required`, `{"z":1,"zz":1}`: `"zz"`} {
+		if _, _, err := e.Decode(json.RawMessage(raw)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
 func TestExtendRefuses(t *testing.T) {
 	for _, schema := range []string{`{`, `{"type":"string"}`, `{"type":"object","properties":{"a":{"type":"null"}}}`} {
 		if _, err := extended(t, schema); err == nil {

@@ -1,8 +1,10 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -16,18 +18,26 @@ import (
 type Asking struct {
 	// Ask asks and returns the reply. It may go on after its call has been
 	// answered; its context ends when the code waits no more.
-	Ask func(ctx context.Context, prompt string) Reply
+	Ask func(ctx context.Context, asked Asked) Reply
 	// Return has the call return with the question, in its result's Question;
 	// Manager.Await takes the reply.
 	Return bool
 	// WithOutput has that result bring the output so far.
 	WithOutput bool
+	// Consent says that who is asked may agree to calls of other servers' tools.
+	Consent bool
 }
+
+// consents reports whether a person can be asked for a consent.
+func (a Asking) consents() bool { return a.Consent && (a.Ask != nil || a.Return) }
 
 // Asked is a question that a call has returned with.
 type Asked struct {
 	Number int // of the execution's questions, from 1
 	Prompt string
+	// Consent says that it is whether another server's tool may be called. The reply's
+	// Text is one of the Choices.
+	Consent bool
 }
 
 // Answer is the reply to a question that an earlier call has returned with.
@@ -50,13 +60,15 @@ type questions struct {
 	mu    sync.Mutex
 	count int
 	open  *openQuestion
-	over  bool          // the code that asked has ended
-	ahead []string      // lines that were given for the next questions
-	news  chan struct{} // closed when a question is asked
+	over  bool            // the code that asked has ended
+	ahead []string        // lines that were given for the next questions
+	queue []*openQuestion // that wait for the open one to be answered, as threads ask too
+	news  chan struct{}   // closed when a question is asked
 }
 
 type openQuestion struct {
 	Asked
+	origin  *openQuestion // what it was before it was put again; nil the first time
 	reply   func(Reply)
 	put     time.Time       // when a person was asked; zero: nobody was yet
 	unasked bool            // the client that should have asked can't
@@ -64,25 +76,81 @@ type openQuestion struct {
 	end     context.CancelFunc
 }
 
-// Ask keeps a question until somebody has answered it.
+// Ask keeps a question until somebody has answered it. The main thread asks one at a
+// time: an older one of its own was interrupted.
 func (qs *questions) Ask(question Question) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	qs.drop()
-	qs.count++
+	qs.remove(func(q *openQuestion) bool { return !q.Consent })
 	if len(qs.ahead) > 0 {
+		qs.count++
 		line := qs.ahead[0]
 		qs.ahead = qs.ahead[1:]
 		question.Reply(typed(line))
 		return
 	}
-	qs.keep(&openQuestion{Asked: Asked{qs.count, question.Prompt}, reply: question.Reply})
+	qs.enter(&openQuestion{Asked: Asked{Prompt: question.Prompt}, reply: question.Reply})
 }
+
+// consent asks a person to agree to the text, until ctx ends.
+func (qs *questions) consent(ctx context.Context, text string) Reply {
+	replied := make(chan Reply, 1)
+	question := &openQuestion{Asked: Asked{Prompt: text, Consent: true}, reply: func(r Reply) { replied <- r }}
+	qs.mu.Lock()
+	if qs.over {
+		qs.mu.Unlock()
+		return Reply{Refusal: "the run has ended"}
+	}
+	qs.enter(question)
+	qs.mu.Unlock()
+	select {
+	case r := <-replied:
+		return r
+	case <-ctx.Done():
+		qs.mu.Lock()
+		defer qs.mu.Unlock()
+		qs.remove(func(q *openQuestion) bool { return q.is(question) })
+		return Reply{Refusal: "the code waits no more"}
+	}
+}
+
+// enter has q asked when its turn comes. The caller holds mu.
+func (qs *questions) enter(q *openQuestion) {
+	if qs.open != nil {
+		qs.queue = append(qs.queue, q)
+		return
+	}
+	qs.count++
+	q.Number = qs.count
+	qs.keep(q)
+}
+
+// remove forgets the questions that match, and puts the next one. The caller holds mu.
+func (qs *questions) remove(match func(*openQuestion) bool) {
+	qs.queue = slices.DeleteFunc(qs.queue, match)
+	if qs.open != nil && match(qs.open) {
+		qs.drop()
+		qs.next()
+	}
+}
+
+// next puts the question that waits longest. The caller holds mu; none is open.
+func (qs *questions) next() {
+	if len(qs.queue) > 0 {
+		q := qs.queue[0]
+		qs.queue = qs.queue[1:]
+		qs.enter(q)
+	}
+}
+
+// is reports whether q is the question, maybe put again.
+func (q *openQuestion) is(question *openQuestion) bool { return q == question || q.origin == question }
 
 // sink is where what an execution says goes.
 type sink struct {
 	*output.Transcript
 	questions *questions
+	tools     *toolCalls
 }
 
 func (s sink) Ask(question Question) { s.questions.Ask(question) }
@@ -117,7 +185,7 @@ func typed(line string) Reply {
 func (qs *questions) give(lines []string) (given, over bool) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if qs.open == nil {
+	if qs.open == nil || qs.open.Consent { // a model does not agree in its user's place
 		return false, qs.over
 	}
 	qs.ahead = lines[1:]
@@ -167,6 +235,7 @@ func (qs *questions) withdraw() {
 // putAgain has the open question put anew. The caller holds mu.
 func (qs *questions) putAgain(unasked bool) {
 	again := *qs.open
+	again.origin = cmp.Or(again.origin, qs.open)
 	qs.drop()
 	again.put, again.unasked = time.Time{}, unasked
 	qs.keep(&again)
@@ -187,12 +256,14 @@ func (qs *questions) settle(r Reply) {
 	q := qs.open
 	qs.drop()
 	q.reply(r)
+	qs.next()
 }
 
 // end forgets the open question, because the code waits no more.
 func (qs *questions) end() {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
+	qs.queue = nil
 	qs.drop()
 	qs.over = true
 }
@@ -208,7 +279,7 @@ func (qs *questions) drop() {
 func (qs *questions) pending() (prompt string, open, person bool) {
 	qs.mu.Lock()
 	defer qs.mu.Unlock()
-	if qs.open == nil {
+	if qs.open == nil || qs.open.Consent && qs.open.put.IsZero() { // not for the model to answer
 		return "", false, false
 	}
 	return qs.open.Prompt, true, !qs.open.put.IsZero()
@@ -222,6 +293,9 @@ func (s *Session) answerQuestions(ctx context.Context, until time.Time, e *execu
 	for {
 		q, news := e.questions.take(asking)
 		switch {
+		case q != nil && q.Consent && (q.unasked || !asking.consents()):
+			e.questions.replyTo(q, Reply{Refusal: "nobody could be asked"})
+			continue
 		case q != nil && asking.Ask != nil && !q.unasked:
 			s.put(e, q, asking)
 		case q != nil:
@@ -246,7 +320,7 @@ func (s *Session) put(e *execution, q *openQuestion, asking Asking) {
 	if s.ended {
 		return
 	}
-	s.running.Go(func() { e.questions.replyTo(q, asking.Ask(q.ctx, q.Prompt)) })
+	s.running.Go(func() { e.questions.replyTo(q, asking.Ask(q.ctx, q.Asked)) })
 }
 
 // asks is the record of an execution that waits for the answer to q, with which

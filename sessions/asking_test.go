@@ -39,10 +39,10 @@ func asking(t *testing.T, test func(t *testing.T, m *Manager)) {
 
 // person answers after a while with the prompt in capitals.
 func person(after time.Duration) Asking {
-	return Asking{Ask: func(ctx context.Context, prompt string) Reply {
+	return Asking{Ask: func(ctx context.Context, asked Asked) Reply {
 		select {
 		case <-time.After(after):
-			return Reply{Text: strings.ToUpper(prompt)}
+			return Reply{Text: strings.ToUpper(asked.Prompt)}
 		case <-ctx.Done():
 			return Reply{Refusal: "too late"}
 		}
@@ -133,7 +133,7 @@ func TestAnAnswerToCodeThatRuns(t *testing.T) {
 // TestAClientThatAsksNobody, though it said that it could: the caller is asked.
 func TestAClientThatAsksNobody(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
-		broken := Asking{Ask: func(context.Context, string) Reply { return Reply{Unasked: true} }}
+		broken := Asking{Ask: func(context.Context, Asked) Reply { return Reply{Unasked: true} }}
 		r := mustRun(t, m, RunRequest{Code: "a", Asking: broken})
 		if r.Status != StatusAsking || r.PersonAsked || r.Stdout != "a" {
 			t.Fatalf("%+v", r)
@@ -148,7 +148,7 @@ func TestAPersonMayTakeLongerThanTheCall(t *testing.T) {
 		r := mustRun(t, m, RunRequest{Code: "a", Asking: person(time.Minute), Wait: time.Second})
 		expect(t, r.Status == StatusAsking && r.PersonAsked && r.Stdout == "a", "%+v", r)
 		wantCode(t, errOf(m.Run(t.Context(), me, RunRequest{Code: "b", Wait: time.Second})), CodeBusy, `waits for a line of input at "a"`)
-		again := Asking{Ask: func(context.Context, string) Reply { t.Error("asked twice"); return Reply{} }}
+		again := Asking{Ask: func(context.Context, Asked) Reply { t.Error("asked twice"); return Reply{} }}
 		r, err := m.Await(t.Context(), me, WaitRequest{Asking: again, Wait: 2 * time.Minute})
 		expect(t, err == nil && r.Stdout == "A\n" && r.Status == StatusOK, "%+v, %v", r, err)
 		wantOut(t, mustRun(t, m, RunRequest{Code: "a\nb", Asking: person(time.Second)}), "aA\nbB\n")
@@ -189,7 +189,7 @@ func TestAQuestionWithoutACaller(t *testing.T) {
 func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 	asking(t, func(t *testing.T, m *Manager) {
 		r := mustRun(t, m, RunRequest{Code: "a\nb", Asking: byReturn})
-		if r.Question == nil || *r.Question != (Asked{1, "a"}) || r.Stdout != "" || r.Status != StatusAsking {
+		if r.Question == nil || *r.Question != (Asked{Number: 1, Prompt: "a"}) || r.Stdout != "" || r.Status != StatusAsking {
 			t.Fatalf("%+v", r)
 		}
 		reply := func(question int, text string) *Result {
@@ -201,7 +201,7 @@ func TestTheCallReturnsWithTheQuestion(t *testing.T) {
 		if r = reply(0, "of no question"); r.Question == nil || r.Question.Number != 1 {
 			t.Fatalf("%+v", r)
 		}
-		if r = reply(1, "one"); r.Question == nil || *r.Question != (Asked{2, "b"}) {
+		if r = reply(1, "one"); r.Question == nil || *r.Question != (Asked{Number: 2, Prompt: "b"}) {
 			t.Fatalf("%+v", r)
 		}
 		if r = reply(1, "one again"); r.Question == nil || r.Question.Number != 2 {
@@ -229,7 +229,7 @@ func TestWhatEndsAQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asking(t, func(t *testing.T, m *Manager) {
 				begun, told := make(chan struct{}), make(chan struct{})
-				ask := func(ctx context.Context, _ string) Reply {
+				ask := func(ctx context.Context, _ Asked) Reply {
 					close(begun)
 					<-ctx.Done()
 					close(told)

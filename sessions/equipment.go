@@ -66,7 +66,7 @@ func (s *Session) equip(ctx context.Context) error {
 	if s.options.Equipper != nil {
 		equipment.Plugins, now.revision = s.options.Equipper.Plugins()
 	}
-	if now == s.equipped || s.options.Equipper == nil && now.variables == 0 {
+	if now == s.equipped || s.options.Equipper == nil && s.options.Toolbox == nil && now.variables == 0 {
 		return nil
 	}
 	// Not the caller's wait bounds it, which may be shorter than a busy machine needs.

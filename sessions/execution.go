@@ -35,6 +35,7 @@ type execution struct {
 	started    time.Time
 	transcript *output.Transcript
 	questions  questions
+	tools      *toolCalls
 	done       chan struct{} // closed when result is set
 	killed     bool          // it ignored the interrupt; set before done
 	lostWorker bool          // its process ended; set before done
@@ -43,6 +44,7 @@ type execution struct {
 	// life ends with the session or its interpreter, and its cause says which:
 	// no grace then.
 	life      context.Context
+	traced    func(Result) // is told how it ended; nil: nobody traces
 	endLife   context.CancelCauseFunc
 	abandoned atomic.Bool // a call that waited for it was cancelled
 	noted     sync.Once   // the Recorder has heard that it runs, or need not

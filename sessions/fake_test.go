@@ -155,6 +155,17 @@ func (h *heard) Artifact(a Artifact)               { h.tell(func(s Sink) { s.Art
 func (h *heard) Clear(c Cleared)                   { h.tell(func(s Sink) { s.Clear(c) }) }
 func (h *heard) Ask(q Question)                    { h.tell(func(s Sink) { s.Ask(q) }) }
 
+// Tool does not hold mu: many calls wait at once.
+func (h *heard) Tool(ctx context.Context, r ToolRequest) (*ToolAnswer, error) {
+	h.mu.Lock()
+	by := h.by
+	h.mu.Unlock()
+	if by == nil {
+		return nil, context.Canceled
+	}
+	return by.Tool(ctx, r)
+}
+
 func (w *fakeWorker) die(reason string) {
 	w.once.Do(func() {
 		w.crash = &CrashError{Reason: reason, ExitCode: -1}

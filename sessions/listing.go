@@ -330,6 +330,8 @@ type Heartbeat struct {
 	Started   time.Time
 	Limit     time.Duration
 	Tail      string // all output, or its end behind a Marker
+	// ToolCalls counts its calls of other servers' tools so far, by server.
+	ToolCalls map[string]int
 	Secrets   []string
 }
 

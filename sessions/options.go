@@ -15,9 +15,16 @@ type Options struct {
 	Verifier Verifier // nil: all code may run
 	Recorder Recorder // nil: nothing is recorded
 	Equipper Equipper // nil: there are no plugins
+	Toolbox  Toolbox  // nil: code reaches no other MCP servers
+	// MaxToolCalls is how many calls of their tools one run may make.
+	MaxToolCalls int
 	// Ended, if set, is told how each execution ended, before its answer leaves.
 	// The Result has no output: who wants that is a Recorder, for whom it is kept.
-	Ended  func(Result)
+	Ended func(Result)
+	// Trace, if set, is told that an execution begins: with the context of the call that
+	// began it, and that of its life, which it may add to. What it returns is told how the
+	// execution ended, as Ended is, unless it could not begin.
+	Trace  func(call, life context.Context, interpreterID string, execution int) (context.Context, func(Result))
 	Logger *slog.Logger
 
 	// Dir is where each session gets a directory for its whole outputs, which only the

@@ -85,6 +85,9 @@ type Entry struct {
 	// says of its path is the word of the session's code, which the server need not be
 	// led by: what is not in the interpreter's private directory is not opened.
 	Open func(path string) (*os.File, error)
+	// ToolUses are its calls of other servers' tools, in the order in which they ended; not
+	// all where there were very many.
+	ToolUses []ToolUse
 	// Memory is the resident size of its process afterwards, in bytes; 0 if unknown.
 	Memory uint64
 }
@@ -249,6 +252,7 @@ func (s *Session) record(e *execution, a attempt, result *Result) {
 	entry.Result, entry.Metric, entry.Printed = &whole, a.outcome.Metric, e.transcript.Printed()
 	entry.Python, entry.Refused = a.outcome.Python, a.outcome.Refused
 	entry.Open = s.openMade
+	_, entry.ToolUses = e.tools.finish()
 	if w := s.lead(); w != nil {
 		entry.Memory = w.Resident()
 	}

@@ -29,6 +29,7 @@ func (s *Session) report(e *execution, a attempt, note restartNote) *Result {
 	if !a.lostWorker() {
 		r.Tasks = a.outcome.Tasks
 	}
+	r.ToolCalls, _ = e.tools.finish()
 	r.raised(a.outcome.Exception)
 	r.Status = a.status()
 	r.Success = r.Status == StatusOK

@@ -122,6 +122,8 @@ type Result struct {
 
 	Tasks int `json:"tasks,omitempty" jsonschema_description:"How many tasks of the event loop (servers and timers where there are none) go on after the run, so that the variables change until the next"`
 
+	ToolCalls *ToolCalls `json:"tool_calls,omitempty" jsonschema_description:"The calls of other MCP servers' tools that the code made"`
+
 	FailuresInARow int `json:"failures_in_a_row,omitempty" jsonschema_description:"How many runs of this interpreter have failed one after another, this one the last"`
 	// Stop is set from --max-retries failures in a row on.
 	Stop string `json:"stop,omitempty" jsonschema_description:"After too many failures in a row: that the agent should stop and ask its user"`

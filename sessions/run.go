@@ -180,7 +180,7 @@ func (s *Session) attempt(e *execution, w Worker) attempt {
 	defer s.setDeadline(e, 0)
 	e.onStop(q.begin)
 	e.transcript.Between(w.Between())
-	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions})
+	outcome, err := w.Run(context.Background(), e.request, sink{e.transcript, &e.questions, e.tools})
 	e.questions.end()
 	close(q.answered)
 	e.onStop(nil)
@@ -305,8 +305,12 @@ func (s *Session) execute(e *execution, before restartNote) {
 		s.states.define(e.number, a.outcome.Variables)
 	}
 	s.record(e, a, result)
+	e.tools.forget()
 	if s.options.Ended != nil {
 		s.options.Ended(*result)
+	}
+	if e.traced != nil {
+		e.traced(*result)
 	}
 	e.transcript.Close()
 	s.turn.tidy()

@@ -92,6 +92,8 @@ type Session struct {
 	// uploaded are the files that Upload has written, by their paths; kept where the
 	// working directory is not the session's own.
 	uploaded map[string]fs.FileInfo
+	// agreements are the keys of the Consents that the user has given for it.
+	agreements map[string]bool
 
 	// Guarded by the Manager's mu.
 	claimed      bool   // somebody asked for it, or has come back for it; see isUnclaimed
@@ -282,9 +284,13 @@ func (s *Session) start(ctx context.Context, until time.Time, r RunRequest) (e *
 	}
 	number := s.ran() + 1 // only who has the turn changes it
 	e = newExecution(number, r, s.newTranscript(number), s.lineage())
+	e.tools = newToolCalls(s, e)
 	e.request.Judged, e.request.CompileOnly, e.request.PackagesDir = judged, compileOnly, packages
 	if err := s.announce(ctx, e); err != nil {
 		return nil, err
+	}
+	if s.options.Trace != nil {
+		e.life, e.traced = s.options.Trace(ctx, e.life, s.id, number)
 	}
 	if err := s.launch(e); err != nil {
 		s.withdraw(e)

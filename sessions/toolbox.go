@@ -110,3 +110,10 @@ type ToolUse struct {
 	Result json.RawMessage `json:"result,omitempty"`
 	Bytes  int             `json:"bytes"`
 }
+
+// ToolCalls sums up the calls of other servers' tools that an execution made.
+type ToolCalls struct {
+	Count  int            `json:"count"`
+	Failed int            `json:"failed,omitempty" jsonschema_description:"How many of them failed or were refused"`
+	ByTool map[string]int `json:"by_tool" jsonschema_description:"How many of each tool, by server.tool"`
+}

@@ -218,6 +218,9 @@ type Sink interface {
 	Clear(cleared Cleared)
 	// Ask takes a question that the code waits with. It must not wait.
 	Ask(question Question)
+	// Tool answers a request of code's to other MCP servers. Many may wait at once, until
+	// their ctx ends. An error that is for the code is a *ToolRefusal.
+	Tool(ctx context.Context, request ToolRequest) (*ToolAnswer, error)
 }
 
 // The words for what code prints and shows are those of package output.

@@ -35,6 +35,9 @@ type Options struct {
 	MaxUpload int
 	// Observe is told of each call of a tool; nil: nobody is.
 	Observe func(context.Context, Call)
+	// AsksConsent says that whom a client asks for us may agree to calls of other servers'
+	// tools: over stdio, or where it is known who that is.
+	AsksConsent bool
 	// Mode is one of the constants Mode…; ModeFull.
 	Mode string
 	// Rules are told in the descriptions; nil is for a server that checks nothing.
@@ -51,6 +54,11 @@ type Options struct {
 	// server that has none, and never will. They must not call refresh.
 	PluginSummary func() string
 	PluginTools   func() []PluginTool
+	// ServerSummary tells a model, in some lines, of other MCP servers whose tools code can
+	// call now, and ServerProblems has a line for each that can't be reached; nil is for a
+	// server that has none, and never will. They must not call refresh.
+	ServerSummary  func() string
+	ServerProblems func() []string
 	// Preview returns a text in Markdown on the data in input/ of the working
 	// directory. Nil is for a server without data.
 	Preview func(context.Context) (string, error)
@@ -157,7 +165,7 @@ func Register(s *server.MCPServer, m Manager, o Options) (refresh func()) {
 		return b.refresh
 	}
 	hooksOf(s).AddAfterListTools(leaveOutHidden)
-	if b.Mode == ModePluginOnly && len(b.usable()) == 0 {
+	if b.Mode == ModePluginOnly && len(b.usable()) == 0 && b.ServerProblems == nil { // whose tools may be there later
 		b.Logger.Warn("there is no plugin that can be called: agents find no tool but manage_interpreters")
 	}
 	return b.refresh

@@ -116,6 +116,15 @@ type Walls struct {
 	Network []string
 	// Write are paths that it may write to beside its own.
 	Write []string
+	// Secrets are those that code can use and does not read.
+	Secrets []Secret
+}
+
+// Secret is the name of a variable with a placeholder, and the hosts in requests to which it
+// is good.
+type Secret struct {
+	Name  string
+	Hosts []string
 }
 
 // mostToldOfWalls is how many hosts, and paths, are named; more are only counted.
@@ -137,7 +146,11 @@ func (o Options) walled() string {
 	if len(o.Walls.Write) > 0 {
 		text += ", and in " + few(o.Walls.Write)
 	}
-	return text + "."
+	text += "."
+	for _, secret := range o.Walls.Secrets[:min(len(o.Walls.Secrets), mostToldOfWalls)] {
+		text += fmt.Sprintf(" Environment variable %s works in requests to %s; its value is a placeholder.", secret.Name, few(secret.Hosts))
+	}
+	return text
 }
 
 func few(names []string) string {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -33,6 +34,7 @@ func TestDescriptionsFollowTheRules(t *testing.T) {
 		"commands":   {Options{Mode: ModeCLIOnly, Rules: &Rules{}}, []string{"\n- Some commands are not allowed here"}, []string{"{"}},
 		"offline":    {Options{Walls: &Walls{}}, []string{" %magics, " + shell, "\n- There is no network; files can be written only in the working and the temporary directory.\n"}, []string{"%pip", "{"}},
 		"hosts":      {Options{Walls: &Walls{Network: []string{"pypi.org", "*.a.org"}, Write: []string{"/data"}}}, []string{child, "\n- The network reaches only pypi.org, *.a.org; files can", "directory, and in /data.\n"}, nil},
+		"secrets":    {Options{Walls: &Walls{Secrets: []Secret{{"TOKEN", []string{"a.org", "b.org"}}}}}, []string{" Environment variable TOKEN works in requests to a.org, b.org; its value is a placeholder.\n"}, nil},
 		"many hosts": {Options{Walls: &Walls{Network: strings.Split("a,b,c,d,e,f,g", ",")}}, []string{"only a, b, c, d, e and 2 more;"}, nil},
 		"online":     {Options{Walls: &Walls{Network: []string{sessions.NetworkAll}}}, []string{child, "\n- The network can be used; files can"}, nil},
 		"behind":     {Options{Mode: ModeCLIOnly, Walls: &Walls{}}, []string{"\n- There is no network; files"}, []string{"{"}},
@@ -48,6 +50,22 @@ func TestSetVariablesIsForPlugins(t *testing.T) {
 	checkTexts(t, Options{}, true, nil, []string{told, "{"})
 	checkTexts(t, Options{PluginSummary: func() string { return "" }}, true, []string{told}, []string{"{set"})
 	checkTexts(t, Options{Mode: ModePluginOnly, PluginTools: func() []PluginTool { return nil }}, true, []string{told}, []string{"{"})
+}
+
+// TestOtherServersAreToldOf: in the description and the instructions, and in the list those
+// that can't be reached; without them nothing is.
+func TestOtherServersAreToldOf(t *testing.T) {
+	const line = "- mcptools.github: issues (23 tools)"
+	o := Options{ServerSummary: func() string { return line }}
+	checkTexts(t, o, false, []string{"\n" + line}, nil)
+	checkTexts(t, Options{}, false, nil, []string{"MCP", "mcptools"})
+	expect(t, strings.Contains(o.Instructions(), "other MCP servers") && !strings.Contains(Options{}.Instructions(), "MCP"), "%s", o.Instructions())
+
+	const problem = "MCP server github (mcptools.github): starting"
+	o.ServerProblems = func() []string { return []string{problem} }
+	m := &fakeManager{list: func(context.Context, sessions.Client) ([]sessions.Listing, error) { return nil, nil }}
+	got := text(t, call(t, connect(t, "tester", m, o), manageInterpretersName, `{"operation":"list"}`))
+	expect(t, strings.HasSuffix(got, "default one.\n"+problem), "%s", got)
 }
 
 // checkTexts looks at the description of manage_interpreters, or of what runs things.

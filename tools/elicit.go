@@ -45,14 +45,14 @@ func (b *toolbox) asking(ctx context.Context, request mcp.CallToolRequest, round
 		return sessions.Asking{}
 	}
 	if mcp.IsModernProtocol(server.RequestProtocolVersion(ctx)) {
-		return sessions.Asking{Return: true, WithOutput: rounds >= maxRounds}
+		return sessions.Asking{Return: true, WithOutput: rounds >= maxRounds, Consent: b.AsksConsent}
 	}
 	// One without an id could not send its answer to anybody.
 	if session, ok := server.ClientSessionFromContext(ctx).(server.SessionWithElicitation); !ok || session.SessionID() == "" {
 		return sessions.Asking{}
 	}
-	return sessions.Asking{Ask: func(asked context.Context, prompt string) sessions.Reply {
-		return b.elicit(ctx, asked, prompt)
+	return sessions.Asking{Consent: b.AsksConsent, Ask: func(waits context.Context, asked sessions.Asked) sessions.Reply {
+		return b.elicit(ctx, waits, asked)
 	}}
 }
 
@@ -69,12 +69,12 @@ func canElicit(ctx context.Context, request mcp.CallToolRequest) bool {
 }
 
 // elicit asks the client of call, which may have been answered meanwhile, until
-// asked ends.
-func (b *toolbox) elicit(call, asked context.Context, prompt string) sessions.Reply {
+// waits ends.
+func (b *toolbox) elicit(call, waits context.Context, asked sessions.Asked) sessions.Reply {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(call))
 	defer cancel()
-	defer context.AfterFunc(asked, cancel)()
-	result, err := b.server.RequestElicitation(ctx, mcp.ElicitationRequest{Params: question(prompt)})
+	defer context.AfterFunc(waits, cancel)()
+	result, err := b.server.RequestElicitation(ctx, mcp.ElicitationRequest{Params: question(asked)})
 	if err != nil {
 		b.Logger.Warn("asking the client's user", "error", err)
 		return sessions.Reply{Unasked: true}
@@ -84,23 +84,42 @@ func (b *toolbox) elicit(call, asked context.Context, prompt string) sessions.Re
 
 // question is the form that the user is shown. It says who asks: the prompt may
 // be anything, but what could play with a terminal is left out.
-func question(prompt string) mcp.ElicitationParams {
-	prompt = strings.TrimSpace(strings.Map(func(r rune) rune {
+func question(asked sessions.Asked) mcp.ElicitationParams {
+	prompt := strings.TrimSpace(strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
-	}, prompt))
+	}, asked.Prompt))
+	// Not required: an empty line is an answer, too. The default has a form that
+	// nothing was typed into send one: without it, some leave the field out.
+	field := map[string]any{"type": "string", "title": "Answer", "default": ""}
 	message := "The Python code asks for a line of input" + word(prompt == "", ".", ": "+answer.Clip(prompt, promptLimit))
-	return mcp.ElicitationParams{
-		Mode: mcp.ElicitationModeForm, Message: message,
-		RequestedSchema: map[string]any{
-			"type": "object",
-			// Not required: an empty line is an answer, too. The default has a form that
-			// nothing was typed into send one: without it, some leave the field out.
-			"properties": map[string]any{answerField: map[string]any{"type": "string", "title": "Answer", "default": ""}},
-		},
+	var required []string
+	if asked.Consent {
+		field, message, required = consentField(), answer.Clip(prompt, promptLimit), []string{answerField}
 	}
+	schema := map[string]any{"type": "object", "properties": map[string]any{answerField: field}}
+	if required != nil {
+		schema["required"] = required
+	}
+	return mcp.ElicitationParams{Mode: mcp.ElicitationModeForm, Message: message, RequestedSchema: schema}
+}
+
+// consentField is what a user chooses who is asked whether another server's tool may be
+// called. Nothing is chosen for them.
+func consentField() map[string]any {
+	titles := [][2]string{
+		{sessions.ChoiceOnce, "Allow this call"},
+		{sessions.ChoiceInterpreter, "Allow this tool in this interpreter"},
+		{sessions.ChoiceAlways, "Always allow this tool"},
+		{sessions.ChoiceDeny, "Refuse"},
+	}
+	var choices, names []string
+	for _, each := range titles {
+		choices, names = append(choices, each[0]), append(names, each[1])
+	}
+	return map[string]any{"type": "string", "title": "May the code call it?", "enum": choices, "enumNames": names}
 }
 
 // replyOf is what the user's form says. An empty line is one only if the form has it: who
@@ -135,7 +154,7 @@ func (b *toolbox) returned(result *sessions.Result, rounds int) *mcp.CallToolRes
 		return nil
 	}
 	state, _ := json.Marshal(round{result.InterpreterID, result.Execution, result.Question.Number, rounds + 1}) // strings and numbers
-	return server.NewInputRequestBuilder(string(state)).Elicit(inputKey, question(result.Question.Prompt)).ToolResult()
+	return server.NewInputRequestBuilder(string(state)).Elicit(inputKey, question(*result.Question)).ToolResult()
 }
 
 // resumed returns the question that a call answers, if it is not a new one.

@@ -65,11 +65,11 @@ func TestWhoCanBeAsked(t *testing.T) {
 }
 
 func TestQuestionsAreClipped(t *testing.T) {
-	message := question(strings.Repeat("x", 100_000)).Message
+	message := question(sessions.Asked{Prompt: strings.Repeat("x", 100_000)}).Message
 	expect(t, len(message) <= promptLimit+100, "%d bytes", len(message))
-	message = question("\x1b[2Ja\r\nb").Message
+	message = question(sessions.Asked{Prompt: "\x1b[2Ja\r\nb"}).Message
 	expect(t, message == "The Python code asks for a line of input: [2Ja\nb", "%q", message)
-	message = question(" \n").Message
+	message = question(sessions.Asked{Prompt: " \n"}).Message
 	expect(t, message == "The Python code asks for a line of input.", "%+v", message)
 }
 

@@ -13,17 +13,21 @@ import (
 )
 
 // listed describes the interpreters, one a line. farewell says what became of
-// the client's default one, if it was ended.
-func listed(all []sessions.Listing, farewell string, budget int) reply {
+// the client's default one, if it was ended; more are lines about what else there is.
+func listed(all []sessions.Listing, farewell string, budget int, more ...string) reply {
 	record := map[string]any{"interpreters": append([]sessions.Listing{}, all...)} // never null
 	if farewell != "" {
 		record["ended"] = farewell
 	}
+	fit := func(lines ...string) reply {
+		text, _ := answer.Cut(answer.Sections(append(lines, more...)...), budget, 0)
+		return reply{text, record}
+	}
 	switch {
 	case len(all) == 0 && farewell == "":
-		return reply{"You have no interpreter yet; run_python_code makes your default one.", record}
+		return fit("You have no interpreter yet; run_python_code makes your default one.")
 	case len(all) == 0:
-		return reply{sentence("you have no interpreter: " + farewell), record}
+		return fit(sentence("you have no interpreter: " + farewell))
 	}
 	lines, wall := []string{phrase.Count(len(all), "interpreter") + ":"}, ""
 	for _, l := range all {
@@ -34,8 +38,7 @@ func listed(all []sessions.Listing, farewell string, budget int) reply {
 			wall = fmt.Sprintf("All are in the sandbox: %s (%s), %s.", w.Mode, strings.Join(w.Layers, ", "), network(w))
 		}
 	}
-	text, _ := answer.Cut(answer.Sections(append(lines, wall, sentence(farewell))...), budget, 0)
-	return reply{text, record}
+	return fit(append(lines, wall, sentence(farewell))...)
 }
 
 // network says what code in the sandbox may connect to.

@@ -32,6 +32,9 @@ var (
 // of run_python_code: a client reads that again when they change.
 const pluginInstructions = " Code can also call plugins, functions of this server; run_python_code lists them."
 
+// serverInstructions follow where there are other servers.
+const serverInstructions = " It can call tools of other MCP servers too, which run_python_code lists."
+
 // noPlugin follows where there are none and nothing else can be called.
 const noPlugin = " There is no plugin that can be called now: tell the user that the operator must provide one (--plugins)."
 
@@ -43,9 +46,9 @@ func (o Options) Instructions() string {
 	case o.Mode == ModeCLIOnly:
 		own = strings.TrimSpace(instructionsCLIOnly)
 	case o.Mode == ModePluginOnly:
-		own = strings.TrimSpace(instructionsPluginOnly) + word(len(o.usable()) == 0, noPlugin, "")
-	case o.PluginSummary != nil:
-		own += pluginInstructions
+		own = strings.TrimSpace(instructionsPluginOnly) + word(len(o.usable()) == 0 && o.ServerProblems == nil, noPlugin, "")
+	default:
+		own += word(o.PluginSummary != nil, pluginInstructions, "") + word(o.ServerSummary != nil, serverInstructions, "")
 	}
 	return strings.TrimSpace(own + "\n\n" + strings.TrimSpace(o.OperatorsWords))
 }

@@ -136,7 +136,11 @@ func (b *toolbox) list(ctx context.Context, c operationCall) (reply, error) {
 		all = make([]sessions.Listing, 1)
 		all[0], err = b.manager.Show(ctx, c.client, c.InterpreterID)
 	}
-	return listed(all, farewell, b.answers.Profile(ctx, c.request).Text), err
+	var problems []string
+	if b.ServerProblems != nil {
+		problems = b.ServerProblems()
+	}
+	return listed(all, farewell, b.answers.Profile(ctx, c.request).Text, problems...), err
 }
 
 // setVariables sets session variables.

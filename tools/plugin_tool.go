@@ -14,9 +14,11 @@ import (
 	"understudy/sessions"
 )
 
-// PluginTool is a plugin of the operator's as a tool.
+// PluginTool is a plugin of the operator's, or a tool of another MCP server's, as a tool.
 type PluginTool struct {
-	Name        string
+	Name string
+	// Runs is what is called, as mcptools.github.search_issues; "" is the plugin of that Name.
+	Runs        string
 	Title       string // for people; the name when it is empty
 	Description string
 	// Schema is that of its arguments, as schemas.Extend takes it.
@@ -56,7 +58,11 @@ func (b *toolbox) pluginCatalog() []server.ServerTool {
 }
 
 func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
-	arguments, err := schemas.Extend(p.Name, p.Schema, pluginArgs)
+	extend := schemas.Extend[PluginArgs]
+	if p.Runs != "" {
+		extend = schemas.ExtendForeign[PluginArgs]
+	}
+	arguments, err := extend(p.Name, p.Schema, pluginArgs)
 	if err != nil && p.Broken == "" {
 		b.Logger.Error("plugin has no usable schema", "plugin", p.Name, "error", err)
 		p.Broken = err.Error()
@@ -75,7 +81,7 @@ func (b *toolbox) pluginTool(p PluginTool) server.ServerTool {
 			return nil, err
 		}
 		return b.execute(ctx, request, sessions.RunRequest{
-			Kind: sessions.RunsPlugin, Code: p.Name, Arguments: own,
+			Kind: sessions.RunsPlugin, Code: cmp.Or(p.Runs, p.Name), Arguments: own,
 			InterpreterID: args.InterpreterID, Timeout: seconds(args.Timeout), Wait: seconds(args.Wait),
 		})
 	})

@@ -72,6 +72,27 @@ func TestPluginTools(t *testing.T) {
 	}
 }
 
+// TestServersTools: they have the schema that their server gives, whatever it says, and
+// are called by their place in mcptools.
+func TestServersTools(t *testing.T) {
+	s, asked := &shop{}, sessions.RunRequest{}
+	s.stock(PluginTool{
+		Name: "github_search", Description: "Search issues.", Runs: "mcptools.github.search",
+		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":["string","null"]}},"required":["query"]}`),
+	})
+	m := &fakeManager{run: func(_ context.Context, _ sessions.Client, r sessions.RunRequest) (*sessions.Result, error) {
+		asked = r
+		return example(func(*sessions.Result) {}), nil
+	}}
+	c := connect(t, "tester", m, pluginsOnly(s))
+	same(t, []string{"github_search", "manage_interpreters"}, toolNames(t, c))
+	got := call(t, c, "github_search", `{"query":null,"interpreter_id":"7f"}`)
+	expect(t, !got.IsError && asked.Kind == sessions.RunsPlugin && asked.Code == "mcptools.github.search" &&
+		string(asked.Arguments) == `{"query":null}` && asked.InterpreterID == "7f", "%s: %+v", text(t, got), asked)
+	got = call(t, c, "github_search", `{"qery":"x"}`)
+	expect(t, got.IsError && strings.Contains(text(t, got), `did you mean "query"`), "%s", text(t, got))
+}
+
 // TestPluginsChange: the tools follow, and clients are told once.
 func TestPluginsChange(t *testing.T) {
 	s := &shop{}
@@ -112,6 +133,8 @@ func TestNoPlugins(t *testing.T) {
 	expect(t, strings.Contains(text(t, answer), "there is no plugin that can be called"), "%+v", text(t, answer))
 	expect(t, strings.Contains(o.Instructions(), "no plugin that can be called") && strings.Contains(log.String(), "there is no plugin"),
 		"%s\n%s", o.Instructions(), log.String())
+	o.ServerProblems = func() []string { return nil }
+	expect(t, !strings.Contains(o.Instructions(), "no plugin"), "of servers that start nothing is known yet: %s", o.Instructions())
 }
 
 // TestAnonymousCallersHearWhereVariablesAre: their next call has another interpreter

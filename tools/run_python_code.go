@@ -42,6 +42,9 @@ func (b *toolbox) runPythonCodeTool() server.ServerTool {
 	if b.PluginSummary != nil {
 		text = answer.Sections(text, b.PluginSummary())
 	}
+	if b.ServerSummary != nil {
+		text = answer.Sections(text, b.ServerSummary())
+	}
 	schema := runArgs.Schema()
 	if b.Trials {
 		schema = trialArgs.Schema()

@@ -14,7 +14,10 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 
 	"understudy/internal/config"
+	"understudy/internal/egress"
 	"understudy/internal/metrics"
+	"understudy/internal/traces"
+	"understudy/internal/upstream"
 	"understudy/sessions"
 	"understudy/tools"
 	"understudy/tools/resources"
@@ -39,6 +42,8 @@ type App struct {
 	server    *server.MCPServer
 	shown     *resources.Server
 	metrics   *metrics.Metrics
+	traces    *traces.Tracer    // nil where no endpoint is configured
+	upstream  *upstream.Servers // nil without --mcp
 	ready     *readiness
 
 	ends []func(context.Context) error // of what was started, in that order
@@ -47,7 +52,16 @@ type App struct {
 // Open prepares everything that serving needs. Python is looked for, and what
 // interpreters are forked from is started, in the background: a server without
 // it can still say so.
-func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
+func Open(c *config.Config, log *slog.Logger) (*App, error) {
+	secrets, err := TakeSecrets(c)
+	if err != nil {
+		return nil, err
+	}
+	return openWith(c, secrets, log)
+}
+
+// openWith is Open for who has taken the secrets before.
+func openWith(c *config.Config, secrets []egress.Secret, log *slog.Logger) (_ *App, err error) {
 	a := &App{log: log}
 	defer func() {
 		if err != nil {
@@ -61,11 +75,12 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 	if err != nil {
 		return nil, err
 	}
-	proxy, err := newEgress(a.config.Serve.AllowNet, ownPlaces(a.config.Serve), log)
+	proxy, err := newEgress(a.config.Serve.AllowNet, secrets, ownPlaces(a.config.Serve), log)
 	if err != nil {
 		return nil, err
 	}
-	if err := a.openFiles(); err != nil {
+	a.openTraces()
+	if err := errors.Join(a.openUpstream(), a.openFiles()); err != nil {
 		return nil, err
 	}
 	a.rules = rulesFor(rules)
@@ -73,9 +88,15 @@ func Open(c *config.Config, log *slog.Logger) (_ *App, err error) {
 	a.python = a.newPythons(options.WorkdirRoot)
 	a.python.proxy = proxy
 	a.endWithError(a.python.Close)
+	if err := a.carrySecrets(proxy); err != nil {
+		return nil, err
+	}
 	options.Starter, options.CheckPython = a.python, a.python.choose
 	a.metrics = a.newMetrics()
 	options.Ended = a.ended
+	if a.traces != nil {
+		options.Trace = a.traces.Execution
+	}
 	a.ready = newReadiness(a.trialOptions, log)
 	a.python.started = a.started
 	if rules != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"time"
@@ -107,7 +108,8 @@ func anyRuns(now []sessions.Heartbeat) bool {
 // unchanged reports whether nothing has changed but time and memory.
 func unchanged(before, now []sessions.Heartbeat) bool {
 	return slices.EqualFunc(before, now, func(a, b sessions.Heartbeat) bool {
-		return a.InterpreterID == b.InterpreterID && a.Client == b.Client && a.Execution == b.Execution && a.Waiting == b.Waiting && a.Tail == b.Tail
+		return a.InterpreterID == b.InterpreterID && a.Client == b.Client && a.Execution == b.Execution && a.Waiting == b.Waiting && a.Tail == b.Tail &&
+			maps.Equal(a.ToolCalls, b.ToolCalls)
 	})
 }
 

@@ -33,6 +33,9 @@ func (a *App) managerOptions() sessions.Options {
 	if a.plugins != nil {
 		o.Equipper = a.plugins
 	}
+	if a.upstream != nil {
+		o.Toolbox, o.MaxToolCalls = a.upstream, a.config.Serve.MCP.MCPMaxCalls
+	}
 	if a.workspace != nil {
 		o.Workdir = a.workspace.plan.Dir()
 	}
@@ -107,17 +110,19 @@ func (a *App) newServer() (*server.MCPServer, *resources.Server) {
 	if a.plugins != nil {
 		options.PluginSummary, options.PluginTools = a.plugins.summary, a.plugins.tools
 	}
-	s := server.NewMCPServer("understudy", Version(),
+	a.tellUpstream(&options)
+	s := server.NewMCPServer("understudy", Version(), append(a.tracingOptions(),
 		server.WithTitle("understudy"),
 		server.WithInstructions(options.Instructions()),
-		server.WithToolCapabilities(a.plugins != nil), // they may change
+		server.WithToolCapabilities(a.plugins != nil || a.upstream != nil), // they may change
 		server.WithPromptCapabilities(false),
-	)
+	)...)
 	transport.TellCodes(s)
 	refresh := tools.Register(s, a.manager, options)
 	if a.plugins != nil {
 		a.plugins.attach(s, refresh)
 	}
+	a.followUpstream(s, refresh)
 	return s, resources.Register(s, a.manager, resources.Options{
 		Client: clientOf, Preview: options.Preview, PreviewReady: options.PreviewReady, Read: calls.read, Logger: a.log,
 	})
@@ -131,6 +136,9 @@ func toldWalls(c *config.Config) *tools.Walls {
 	told := &tools.Walls{Network: c.Serve.AllowNet, Write: c.Serve.Write}
 	if c.Serve.AllowsAllNet() {
 		told.Network = []string{sessions.NetworkAll}
+	}
+	for _, secret := range c.Serve.Secrets() {
+		told.Secrets = append(told.Secrets, tools.Secret{Name: secret.Name, Hosts: secret.Hosts()})
 	}
 	return told
 }

@@ -33,6 +33,8 @@ type pythons struct {
 	found func(version string)
 	// proxy is the sessions' way out; nil: they have none, or need none.
 	proxy *egress.Proxy
+	// carried is what sessions have of secrets.
+	carried carried
 
 	// workspace is what starts wait for; nil: for nothing.
 	workspace *workspaceService
@@ -216,6 +218,9 @@ func (p *pythons) open(ctx context.Context, name string, found *pythonenv.Found)
 	case name == "":
 		made.wall, err = NewWall(ctx, p.config, found.Path, p.log)
 		made.wall.ExpectHomes(p.homes)
+		if p.carried.file != "" {
+			made.wall.Carry(p.carried.environment, p.carried.file)
+		}
 		p.wall.Store(made.wall)
 	case p.Confines():
 		made.wall, err = p.anotherWall(ctx, found.Path)
@@ -295,6 +300,7 @@ func workerOptions(c *config.Config, found *pythonenv.Found, wall *sandbox.Wall,
 		Python: found.Path, Env: activation(found.Path), LibraryDir: libraryDir(c), Wall: wall, Limits: limitsOf(c), Guard: true,
 		Echo: c.Serve.Echo, Traceback: c.Serve.Traceback, Warnings: c.Serve.Warnings,
 		CodeFile: c.Serve.CodeFile, InitCode: c.Serve.InitCode, FigureMaxSide: answer.LargestSide(c.Serve.ImageMaxSide),
+		Tools:   c.Serve.MCP.MCP != "",
 		Preload: c.Serve.Preload, CheckpointShare: c.Serve.CheckpointMemory, Spares: worker.UsualSpares,
 		Logger: log,
 	}

@@ -47,6 +47,9 @@ func NewWall(ctx context.Context, c *config.Config, python string, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
+	if why := wall.NoSecrets(); len(c.Serve.Secret) > 0 && why != "" {
+		return nil, fmt.Errorf("%w: --secret needs %s; let the host allow it, or leave --secret out", sandbox.ErrBelowFloor, why)
+	}
 	tellWall(c, wall, log)
 	return wall, nil
 }
@@ -54,7 +57,7 @@ func NewWall(ctx context.Context, c *config.Config, python string, log *slog.Log
 // wallSettings are the operator's choices, and what this Python needs.
 func wallSettings(ctx context.Context, c *config.Config, python string, log *slog.Logger) (sandbox.Settings, error) {
 	s := c.Serve
-	proxy, err := newEgress(s.AllowNet, nil, log)
+	proxy, err := newEgress(s.AllowNet, nil, nil, log)
 	if err != nil { // doctor says so, too
 		return sandbox.Settings{}, err
 	}
@@ -218,7 +221,7 @@ func checkFloor(ctx context.Context, c *config.Config) error {
 		return err
 	}
 	s := c.Serve
-	demands := s.SandboxMode() == config.SandboxStrict || len(s.SandboxFloor) > 0
+	demands := s.SandboxMode() == config.SandboxStrict || len(s.SandboxFloor) > 0 || len(s.Secret) > 0
 	if refuses := s.SandboxMode() != config.SandboxOff && (os.Geteuid() == 0 || s.Workdir != "" || len(s.Write) > 0); !demands && !refuses {
 		return nil // nothing that is missing matters
 	}
@@ -257,11 +260,14 @@ func (p *pythons) Release(family string) {
 
 // newEgress returns the proxy for the hosts of --allow-net; nil where sessions reach
 // nothing, or all. The addresses are those at which this server listens.
-func newEgress(hosts []string, own []netip.AddrPort, log *slog.Logger) (*egress.Proxy, error) {
+func newEgress(hosts []string, secrets []egress.Secret, own []netip.AddrPort, log *slog.Logger) (*egress.Proxy, error) {
 	if len(hosts) == 0 || slices.Contains(hosts, config.NetAll) {
 		return nil, nil
 	}
-	p, err := egress.New(egress.Options{Hosts: hosts, Own: func() []netip.AddrPort { return own }, Logger: log})
+	p, err := egress.New(egress.Options{Hosts: hosts, Secrets: secrets, Own: func() []netip.AddrPort { return own }, Logger: log})
+	if wrong := (*egress.SecretError)(nil); errors.As(err, &wrong) {
+		return nil, &config.UsageError{Err: err}
+	}
 	if err != nil {
 		return nil, &config.UsageError{Err: fmt.Errorf("allow-net: %w", err)}
 	}

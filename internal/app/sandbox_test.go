@@ -149,12 +149,12 @@ func TestWhoGetsAProxy(t *testing.T) {
 		if hosts != "" {
 			list = strings.Split(hosts, ",")
 		}
-		p, err := newEgress(list, nil, log)
+		p, err := newEgress(list, nil, nil, log)
 		expect(t, err == nil && (p != nil) == want, "%q: %v, %v", hosts, p, err)
 		p.Close()
 	}
 	var usage *config.UsageError
-	_, err := newEgress([]string{"pypi.org/simple"}, nil, log)
+	_, err := newEgress([]string{"pypi.org/simple"}, nil, nil, log)
 	expect(t, errors.As(err, &usage) && strings.HasPrefix(err.Error(), "allow-net: "), "%+v", err)
 }
 

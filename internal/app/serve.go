@@ -30,6 +30,10 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	if len(c.Ignored) > 0 {
 		log.Warn("settings that are none any more, or none here, are ignored", "settings", strings.Join(c.Ignored, ", "))
 	}
+	secrets, err := TakeSecrets(c) // before any process is started
+	if err != nil {
+		return err
+	}
 	// Nobody is to find a server that would run code without the wall it needs.
 	if err := checkFloor(ctx, c); err != nil {
 		return err
@@ -53,7 +57,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 		defer network.close()
 		serve = func(a *App) error { return network.serve(ctx, a) }
 	}
-	a, err := Open(c, log)
+	a, err := openWith(c, secrets, log)
 	if err != nil {
 		return err
 	}

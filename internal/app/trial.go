@@ -109,6 +109,11 @@ func (*Trial) Clear(sessions.Cleared) {}
 // Ask refuses: nobody is there.
 func (*Trial) Ask(q sessions.Question) { q.Reply(sessions.Reply{Refusal: "nobody is there"}) }
 
+// Tool refuses: trials are of Python alone.
+func (*Trial) Tool(context.Context, sessions.ToolRequest) (*sessions.ToolAnswer, error) {
+	return nil, &sessions.ToolRefusal{Kind: sessions.RefusedUnavailable, Message: "no other MCP servers are reached from here"}
+}
+
 // trialOptions are those of an interpreter on trial of this server, behind the wall of the
 // sessions. It has its home among those of sessions, so that one that was forked ahead for
 // them will do, and called as they are, so that a later server tidies what a killed one has

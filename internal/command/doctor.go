@@ -68,11 +68,12 @@ const (
 	groupPython    group = "Python"
 	groupLibraries group = "Libraries"
 	groupGuards    group = "Guard rails"
+	groupServers   group = "Tools of other servers"
 	groupSandbox   group = "Sandbox"
 	groupSystem    group = "System"
 )
 
-var groups = []group{groupProject, groupPython, groupLibraries, groupGuards, groupSandbox, groupSystem}
+var groups = []group{groupProject, groupPython, groupLibraries, groupGuards, groupServers, groupSandbox, groupSystem}
 
 func (f *findings) add(g group, name string, s state, format string, args ...any) {
 	f.Checks = append(f.Checks, check{g, name, s, fmt.Sprintf(format, args...)})
@@ -94,9 +95,11 @@ var settingsChecks = []struct {
 	{groupSandbox, "HTTP and SSE", checkSandboxOver(config.TransportHTTP)},
 	{groupSandbox, "stdio", checkSandboxOver(config.TransportStdio)},
 	{groupSandbox, "home directory", checkSharedHome},
+	{groupSandbox, "secrets", checkSecrets},
 	{groupSystem, "start", checkStart},
 	{groupSystem, "journal", checkJournal},
 	{groupSystem, "open files", checkOpenFiles},
+	{groupSystem, "traces", checkTraces},
 }
 
 func examine(ctx context.Context, c *config.Config) *findings {
@@ -111,6 +114,7 @@ func examine(ctx context.Context, c *config.Config) *findings {
 		}
 		f.policy(ctx, c, python)
 	}
+	f.upstream(ctx, c)
 	for _, check := range settingsChecks {
 		if s, detail := check.look(c); s != "" {
 			f.add(check.group, check.name, s, "%s", detail)
@@ -226,6 +230,9 @@ func (f *findings) print(out io.Writer, asJSON bool) error {
 	}
 	var text strings.Builder
 	for _, g := range groups {
+		if g == groupServers && !slices.ContainsFunc(f.Checks, func(c check) bool { return c.Group == g }) {
+			continue // nobody has asked for them
+		}
 		fmt.Fprintln(&text, g)
 		for _, check := range f.Checks {
 			if check.Group == g {

@@ -85,6 +85,21 @@ func checkSharedHome(c *config.Config) (state, string) {
 	return stateNote, fmt.Sprintf("code in the sandbox reaches %s, with the keys that may be in it (--%s)", path, setting)
 }
 
+// checkSecrets says which secrets code can use, and never what they are.
+func checkSecrets(c *config.Config) (state, string) {
+	if len(c.Serve.Secret) == 0 {
+		return "", ""
+	}
+	if err := app.CheckSecrets(c); err != nil {
+		return stateFailed, err.Error()
+	}
+	var all []string
+	for _, secret := range c.Serve.Secrets() {
+		all = append(all, secret.Name+" for "+strings.Join(secret.Hosts(), ", "))
+	}
+	return stateOK, "code can use and can't read: " + strings.Join(all, "; ")
+}
+
 // reachable says what code in the sandbox may reach.
 func reachable(s config.Serve) string {
 	parts := []string{"no network"}

@@ -12,6 +12,7 @@ import (
 	"understudy/internal/journal"
 	"understudy/internal/plugins"
 	"understudy/internal/proc"
+	"understudy/internal/traces"
 )
 
 // checkDirectory says where interpreters work.
@@ -102,4 +103,16 @@ func checkOpenFiles(*config.Config) (state, string) {
 		return stateFailed, err.Error()
 	}
 	return stateOK, "enough for interpreters"
+}
+
+// checkTraces says where traces go, and tries nothing: the collector may come later.
+func checkTraces(*config.Config) (state, string) {
+	endpoint, err := traces.Endpoint()
+	switch {
+	case err != nil:
+		return stateNote, "none are sent: " + err.Error()
+	case endpoint == "":
+		return "", ""
+	}
+	return stateOK, "sent to " + endpoint
 }

@@ -253,3 +253,16 @@ func TestDoctorBelowTheFloor(t *testing.T) {
 		expect(t, errors.Is(err, errUnfit) && strings.Contains(out.String(), "failed   floor"), "%v\n%s", err, &out)
 	}
 }
+
+func TestDoctorSaysWhereTracesGo(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
+	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
+	s, _ := checkTraces(nil)
+	expect(t, s == "", "without an endpoint it is %s", s)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://user:secret@collector:4318")
+	s, detail := checkTraces(nil)
+	expect(t, s == stateOK && detail == "sent to http://collector:4318", "it is %s, %s", s, detail)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318")
+	s, detail = checkTraces(nil)
+	expect(t, s == stateNote && strings.Contains(detail, "no URL"), "it is %s, %s", s, detail)
+}

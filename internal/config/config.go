@@ -77,6 +77,8 @@ type Serve struct {
 
 	Guard `embed:""`
 
+	MCP `embed:""`
+
 	Experiments `embed:""`
 
 	Confine `embed:""`
@@ -234,6 +236,7 @@ func (s Serve) Check() error {
 		s.checkTimes(),
 		s.Auth.check(s.OverNetwork()),
 		s.Experiments.check(s.Mode, s.Workdir),
+		s.MCP.check(),
 		s.Confine.check(s.SandboxMode(), runtime.GOOS),
 	)
 }

@@ -17,6 +17,7 @@ type Confine struct {
 	Sandbox      string   `enum:"auto,off,standard,strict" default:"auto" group:"Sandbox" help:"What code may reach: ${enum}. standard: it reads the system and Python, writes only its working directory and its own /tmp, and has no network; strict: namespaces are required and less of the system is there; auto is standard for HTTP and SSE on Linux, and off for stdio, whose agents work on their user's own files."`
 	SandboxFloor []string `type:"layers" placeholder:"LAYER,…" group:"Sandbox" help:"Refuse to serve unless these layers of the sandbox work here, separated by commas: rlimits, uid, landlock, seccomp, namespaces, cgroups. doctor says which do."`
 	AllowNet     []string `type:"nethosts" placeholder:"HOST,…|all" group:"Sandbox" help:"Hosts that code in the sandbox may connect to, by HTTP and HTTPS through the server's proxy, separated by commas, as pypi.org,*.pythonhosted.org; all gives it the network as it is. Default: none."`
+	Secret       []string `type:"secrets" placeholder:"NAME=env:VARIABLE@HOST,…" group:"Sandbox" help:"A secret that code in the sandbox can use and never reads: the environment variable NAME holds a placeholder, and the server's proxy puts the secret, of a variable of the server's or file:PATH, into headers of HTTPS requests to HOST, for HOST#HEADER into that header alone, for HOST?PARAMETER into that parameter of the query. May be repeated. The hosts may then be reached."`
 	Read         []string `type:"existingpath" placeholder:"PATH,…" group:"Sandbox" help:"Files and directories that code in the sandbox may read, separated by commas; may be repeated."`
 	Write        []string `type:"existingpath" placeholder:"PATH,…" group:"Sandbox" help:"Files and directories that code in the sandbox may read and write, separated by commas; may be repeated."`
 	GPU          []string `name:"gpu" type:"gpus" placeholder:"none|all|N,…" group:"Sandbox" help:"NVIDIA cards that code in the sandbox may use: none, all, or numbers as 0,2 for /dev/nvidia0 and /dev/nvidia2. Opens the devices, files and system calls that CUDA needs, and nothing else. Default: none."`
@@ -102,6 +103,7 @@ func (c Confine) check(mode, system string) error {
 	case mode == SandboxOff:
 		problems = append(problems, c.checkOff())
 	}
+	problems = append(problems, c.checkSecrets(mode, system))
 	if c.AllowsAllNet() && len(c.AllowNet) > 1 {
 		problems = append(problems, errors.New("allow-net is all and hosts; all is every host, so name the hosts or write all alone"))
 	}

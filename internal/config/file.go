@@ -174,6 +174,13 @@ func fromFile(file string, flag *kong.Flag) func(string) string {
 			}
 			return text
 		}
+	case "secrets":
+		return func(text string) string {
+			if secret, err := parseSecret(text); err == nil && secret.File != "" {
+				return strings.Replace(text, "file:"+secret.File, "file:"+relative(secret.File), 1)
+			}
+			return text
+		}
 	case "python", "pythons":
 		return func(text string) string {
 			name, path, named := strings.Cut(text, "=")

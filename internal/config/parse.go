@@ -74,7 +74,9 @@ func parse(source Source) (*Config, error) {
 		config.Serve.Transport = []string{TransportStdio} // which is how clients see it
 		fallthrough
 	case "serve":
-		return config, errors.Join(checkBounds(context.Flags()), config.Serve.Check(), config.CheckShares())
+		err := errors.Join(checkBounds(context.Flags()), config.Serve.Check(), config.CheckShares())
+		config.Serve.reachSecretHosts()
+		return config, err
 	case "doctor":
 		return config, config.askServe(source)
 	}
@@ -116,10 +118,12 @@ func newParser(config *Config, source Source) (*kong.Kong, error) {
 		kong.NamedMapper("hosts", listOf(parseHost)),
 		kong.NamedMapper("policy", decoded(parsePolicy)),
 		kong.NamedMapper("rules", listOf(parseRule)),
+		kong.NamedMapper("servertools", listOf(parseServerTool)),
 		kong.NamedMapper("modules", listOf(parseModule)),
 		kong.NamedMapper("pythons", listOf(parsePython)),
 		kong.NamedMapper("layers", listOf(parseLayer)),
 		kong.NamedMapper("nethosts", listOf(parseNetHost)),
+		kong.NamedMapper("secrets", kong.MapperFunc(decodeSecrets)),
 		kong.NamedMapper("gpus", listOf(parseGPU)),
 		kong.NamedMapper("existingpath", kong.MapperFunc(decodeExistingPaths)),
 		kong.NamedMapper(typeLimit, limitOf(humanize.ParseBytes, "4096, 900KB, 1MiB or 2GB")),

@@ -110,11 +110,17 @@ func (c *Config) secrets() []secret {
 	for _, one := range []secret{
 		{s.AuthTokens, "the clients' tokens", false},
 		{s.TLSKey, "the private key", false},
+		{s.MCP.MCP, "the other servers with their keys", false},
 		{s.TLSCert, "the certificate", true},
 		{s.Plugins, "the plugins", true},
 	} {
 		if one.path != "" {
 			list = append(list, one)
+		}
+	}
+	for _, one := range s.Secrets() {
+		if one.File != "" {
+			list = append(list, secret{one.File, "the secret " + one.Name, false})
 		}
 	}
 	if s.Policy != "" && s.Policy != PolicyDefaults {

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -24,10 +25,15 @@ type handler struct {
 	served    *served
 	transport *http.Transport
 	plain     *httputil.ReverseProxy
+	// interceptor answers in tunnels to hosts that get secrets; nil where none do.
+	interceptor *interceptor
 }
 
 func newHandler(s *served) *handler {
 	h := &handler{served: s}
+	if s.proxy.secrets.certificates != nil {
+		h.interceptor = newInterceptor(s)
+	}
 	h.transport = &http.Transport{
 		// No Proxy: what the server's own environment says is not for sessions.
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) { return h.dial(ctx, addr) },
@@ -66,7 +72,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// Everything after this sees the canonical name alone.
 	r.URL.Host = found.target.String()
-	if r.Method == http.MethodConnect {
+	switch {
+	case r.Method == http.MethodConnect && len(h.served.proxy.secrets.byTarget[found.target]) > 0:
+		h.intercept(w, r, found.target)
+		return
+	case r.Method == http.MethodConnect:
 		h.tunnel(w, r, found)
 		return
 	}
@@ -105,7 +115,11 @@ func (h *handler) find(r *http.Request) (*way, error) {
 	if err != nil {
 		return nil, nonsense(fmt.Sprintf("%q is no host to connect to: %v", r.URL.Host, err))
 	}
-	return h.served.proxy.find(r.Context(), t)
+	found, err := h.served.proxy.find(r.Context(), t)
+	if err != nil {
+		return nil, err
+	}
+	return found, h.served.proxy.secrets.guard(r, t)
 }
 
 // dial connects for a request, to where find said.
@@ -127,15 +141,11 @@ func (h *handler) tunnel(w http.ResponseWriter, r *http.Request, found *way) {
 	}
 	defer func() { _ = there.Close() }()
 	defer context.AfterFunc(h.served.life, func() { _ = there.Close() })()
-	here, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		deny(w, r, unreachable(r, err))
+	here, buffered := takeOver(w, r)
+	if here == nil {
 		return
 	}
 	defer func() { _ = here.Close() }()
-	if _, err := io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
-		return
-	}
 	if found.target.port == 443 && !found.leave.anything {
 		begin, answer, err := checkHello(buffered, found.target)
 		var no *refusal
@@ -163,6 +173,27 @@ func (h *handler) tunnel(w http.ResponseWriter, r *http.Request, found *way) {
 	both.Go(func() { pass(there, buffered) })
 	pass(here, there)
 	both.Wait()
+}
+
+// intercept has a tunnel answered in the place of its target.
+func (h *handler) intercept(w http.ResponseWriter, r *http.Request, t target) {
+	if here, buffered := takeOver(w, r); here != nil {
+		h.interceptor.take(here, buffered.Reader, t)
+	}
+}
+
+// takeOver makes a tunnel of a client's connection, nil where that can't be.
+func takeOver(w http.ResponseWriter, r *http.Request) (net.Conn, *bufio.ReadWriter) {
+	here, buffered, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		deny(w, r, unreachable(r, err))
+		return nil, nil
+	}
+	if _, err := io.WriteString(here, "HTTP/1.1 200 OK\r\n\r\n"); err != nil {
+		_ = here.Close()
+		return nil, nil
+	}
+	return here, buffered
 }
 
 // unreachable is the answer where the network, not the list, is in the way.

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"log/slog"
 	"net"
@@ -30,19 +31,23 @@ type Options struct {
 	Hosts []string
 	// Own are the addresses at which the server itself listens; nobody reaches them
 	// through the proxy, whatever the hosts say. Nil: it has none.
-	Own    func() []netip.AddrPort
-	Logger *slog.Logger // nil discards
+	Own func() []netip.AddrPort
+	// Secrets are put into requests to their hosts, which must be among Hosts.
+	Secrets []Secret
+	Logger  *slog.Logger // nil discards
 }
 
 // Proxy serves sessions on listeners that it is handed.
 type Proxy struct {
-	rules rules
-	own   func() []netip.AddrPort
-	log   *slog.Logger
+	rules   rules
+	secrets *secrets
+	own     func() []netip.AddrPort
+	log     *slog.Logger
 	// Ways to the world, others in tests: names, connections, this machine's addresses.
 	lookup  func(context.Context, string) ([]netip.Addr, error)
 	dial    func(context.Context, netip.AddrPort) (net.Conn, error)
 	machine func() ([]netip.Addr, error)
+	roots   *x509.CertPool // nil: the system's
 
 	perSession     int64
 	ofItsOwn       int64
@@ -70,7 +75,11 @@ func New(o Options) (*Proxy, error) {
 		errs = append(errs, err)
 		p.rules = append(p.rules, r)
 	}
-	if err := errors.Join(errs...); err != nil {
+	err := errors.Join(errs...)
+	if err == nil {
+		p.secrets, err = newSecrets(o.Secrets)
+	}
+	if err != nil {
 		return nil, err
 	}
 	if p.log == nil {

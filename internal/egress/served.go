@@ -48,8 +48,13 @@ func (s *served) run() {
 		ErrorLog:    slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		BaseContext: func(net.Listener) context.Context { return s.life },
 	}
+	var intercepting sync.WaitGroup
+	if h.interceptor != nil {
+		intercepting.Go(h.interceptor.run)
+	}
 	err := server.Serve(s) // until the listener is closed
 	s.endLife()
+	intercepting.Wait()
 	_ = server.Close()
 	h.close()
 	s.log.Debug("egress: the listener is closed", "error", err)

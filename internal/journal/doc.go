@@ -16,7 +16,8 @@
 //
 // A commit is on the way of each call: it changes four or five pages. Details stand in the
 // row of their execution, last, so that who reads heads does not read them; versions of the
-// schema before 3 had them in a table of their own, which is still read. Revisions are
+// schema before 3 had them in a table of their own, which is still read. The calls of other
+// servers' tools have a table: few executions make any, and they are long. Revisions are
 // microseconds, made in the server: only it writes its run, and they grow within a run alone.
 //
 // What is easily got wrong: SQLite would rather read the table backwards than sort a few

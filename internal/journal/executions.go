@@ -17,13 +17,15 @@ import (
 
 // selectExecutions reads heads. Its two parameters say whether details are read too, and
 // what a lost execution had printed; of such a one its last heartbeat says how far it had come.
+// The servers of its calls are names in lines: to group them SQLite would sort.
 const selectExecutions = `SELECT e.id, e.revision, e.run, e.interpreter, e.number, e.client, e.kind, e.code, coalesce(e.arguments, ''),
 		e.started, e.time_limit, e.parent, e.follows, e.status, e.exec_time, e.memory, e.changed,
 		e.experiment IS NOT NULL, coalesce(e.experiment, ''), coalesce(e.trial, 0), coalesce(e.plan, ''), coalesce(e.analysis, ''),
 		coalesce(e.trial_parent, 0), coalesce(e.stage, ''), coalesce(e.depth, 0), coalesce(e.metric_name, ''),
 		coalesce(e.maximize, 0), e.metric, coalesce(e.buggy, 0), coalesce(e.why, ''),
 		iif(?, coalesce(e.detail, (SELECT detail FROM details WHERE execution = e.id), ''), ''),
-		coalesce(p.at, 0), coalesce(p.memory, 0), iif(?, coalesce(p.tail, ''), '')
+		coalesce(p.at, 0), coalesce(p.memory, 0), iif(?, coalesce(p.tail, ''), ''),
+		coalesce((SELECT group_concat(server, char(10)) FROM tool_calls WHERE execution = e.id), '')
 	FROM executions e `
 
 const joinHeartbeats = ` LEFT JOIN pulses p ON p.interpreter = e.interpreter AND p.execution = e.number AND e.status IN ('running', 'lost') `
@@ -90,7 +92,7 @@ func (r *Reader) Line(ctx context.Context, id int64) ([]Execution, error) {
 // executions runs a query that begins with selectExecutions.
 func (r *Reader) executions(ctx context.Context, detailed bool, query string, args ...any) ([]Execution, error) {
 	alive := map[string]bool{} // one look at each run
-	return collect(ctx, r.db, func(rows *sql.Rows) (Execution, error) {
+	found, err := collect(ctx, r.db, func(rows *sql.Rows) (Execution, error) {
 		e, last, err := r.scan(rows)
 		if err != nil || e.Status != sessions.StatusRunning && e.Status != StatusLost {
 			return e, err
@@ -103,6 +105,12 @@ func (r *Reader) executions(ctx context.Context, detailed bool, query string, ar
 		}
 		return e, nil
 	}, query, append([]any{detailed, detailed}, args...)...)
+	for i := range found {
+		if e := &found[i]; err == nil && e.Detail != nil && len(e.ToolCalls) > 0 {
+			e.Detail.ToolUses, err = r.toolUses(ctx, e.ID)
+		}
+	}
+	return found, err
 }
 
 // lastHeartbeat is what its server said last of an execution.
@@ -114,13 +122,13 @@ type lastHeartbeat struct {
 
 // scan reads a row of selectExecutions.
 func (r *Reader) scan(rows *sql.Rows) (e Execution, last lastHeartbeat, err error) {
-	var arguments, detail string
+	var arguments, detail, servers string
 	var isTrial bool
 	var t Trial
 	err = rows.Scan(&e.ID, &e.Revision, &e.Run, &e.Place.InterpreterID, &e.Place.Execution, &e.Client, &e.Kind, &e.Code, &arguments,
 		(*stamp)(&e.Started), &e.Limit, &e.Parent, &e.Follows, &e.Status, &e.ExecTime, &e.Memory, &e.Changed,
 		&isTrial, &t.Experiment, &t.Number, &t.Plan, &t.Analysis, &t.Parent, &t.Stage, &t.Depth, &t.MetricName,
-		&t.Maximize, &t.Metric, &t.Buggy, &t.Why, &detail, (*stamp)(&last.at), &last.memory, &last.tail)
+		&t.Maximize, &t.Metric, &t.Buggy, &t.Why, &detail, (*stamp)(&last.at), &last.memory, &last.tail, &servers)
 	if err != nil {
 		return e, last, err
 	}
@@ -130,6 +138,7 @@ func (r *Reader) scan(rows *sql.Rows) (e Execution, last lastHeartbeat, err erro
 	if isTrial {
 		e.Trial = &t
 	}
+	e.ToolCalls = counted(servers)
 	if detail != "" {
 		e.Detail, err = r.detail(detail, e.Kind)
 	}

@@ -247,6 +247,9 @@ func (m *masker) result(original *sessions.Result) (*sessions.Result, error) {
 			clean.Variables.More[m.text(name)] = n
 		}
 	}
+	if calls := original.ToolCalls; calls != nil {
+		clean.ToolCalls.ByTool = m.names(calls.ByTool)
+	}
 	clean.TermOut = m.pieces(original.TermOut)
 	clean.Result, err = m.json(original.Result, true)
 	if original.ExcInfo != nil {

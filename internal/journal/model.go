@@ -76,6 +76,9 @@ type Execution struct {
 	Memory   uint64 // bytes
 	// Changed says that it has added, changed or removed variables.
 	Changed bool
+	// ToolCalls counts the calls of other servers' tools that are in the journal, by server;
+	// nil where there are none.
+	ToolCalls map[string]int
 
 	// Detail is nil where only heads were asked for, and while it runs.
 	Detail *Detail
@@ -96,6 +99,9 @@ type Detail struct {
 
 	Figures   []Figure
 	Artifacts []Artifact
+
+	// ToolUses are the calls of other servers' tools, in the order in which they ended.
+	ToolUses []sessions.ToolUse `json:"-"` // they have a table
 }
 
 // Output is what was printed on one stream.
@@ -150,6 +156,8 @@ type Heartbeat struct {
 	Started       time.Time
 	Limit         time.Duration
 	Tail          string // the end of its output
+	// ToolCalls counts its calls of other servers' tools so far, by server.
+	ToolCalls map[string]int
 }
 
 // Query chooses executions. What is left zero does not restrict.

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -214,13 +215,15 @@ func (r *Reader) Heartbeats(ctx context.Context, run string) ([]Heartbeat, error
 		return nil, nil
 	}
 	return collect(ctx, r.db, func(rows *sql.Rows) (p Heartbeat, err error) {
+		var calls []byte
 		err = rows.Scan(&p.Run, (*stamp)(&p.At), &p.InterpreterID, &p.Client, &p.Memory, &p.Waiting, &p.Execution, &p.Code,
-			(*stamp)(&p.Started), &p.Limit, &p.Tail)
+			(*stamp)(&p.Started), &p.Limit, &p.Tail, &calls)
+		_ = json.Unmarshal(calls, &p.ToolCalls) // servers write it
 		if _, lines, cut := strings.Cut(p.Tail, "\n"); cut && lines != "" && utf8.RuneCountInString(p.Tail) == watchedTail {
 			p.Tail = lines
 		}
 		return p, err
-	}, `SELECT run, at, interpreter, client, memory, waiting, execution, code, started, time_limit, substr(tail, -?)
+	}, `SELECT run, at, interpreter, client, memory, waiting, execution, code, started, time_limit, substr(tail, -?), tool_calls
 		FROM pulses WHERE run = ? ORDER BY position`, watchedTail, run)
 }
 

@@ -58,7 +58,7 @@ func small(t *testing.T) string {
 		`UPDATE executions SET experiment = 'AAAAAAAAA2', trial = 1, metric_name = 'score', maximize = 1, metric = 0.5, buggy = 0, stage = 'draft', line = 3 WHERE id = 3`,
 		`INSERT INTO experiments (name, run, owner, number, trials, best) VALUES ('AAAAAAAAA2', 'AAAAAAAAA2', 'stdio', 1, 1, 3)`,
 		`INSERT INTO details VALUES (3, '{"Record": {"status": "ok", "result": 1}, "TermOut": ["1\n"], "Stdout": {"Text": "1\n", "Path": "AAAAAAAAA2/out"}, "Figures": [{"path": "/gone.png", "File": "AAAAAAAAA2/f.png"}]}')`,
-		`INSERT INTO pulses VALUES ('3fa9bb', 'AAAAAAAAB2', 5400, 'stdio', 7, 0, 1, 'p', 3400, 5, 'tail', 1)`,
+		`INSERT INTO pulses VALUES ('3fa9bb', 'AAAAAAAAB2', 5400, 'stdio', 7, 0, 1, 'p', 3400, 5, 'tail', 1, '{"time":3}')`,
 	)
 }
 

@@ -33,6 +33,10 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 	if err != nil {
 		return nil, fmt.Errorf("masking the record: %w", err)
 	}
+	uses, err := mask.toolUses(entry.ToolUses)
+	if err != nil {
+		return nil, fmt.Errorf("masking calls of tools: %w", err)
+	}
 	detail, missing := j.detailOf(entry, *result, mask)
 	entry.Result = result // what is said of it is cut, which must not divide a secret
 	var r *row
@@ -44,6 +48,7 @@ func (j *Journal) Record(_ context.Context, entry sessions.Entry) (*sessions.Tri
 			detail.Record.Trial = t.judge(r, mask)
 		}
 		t.store(r, detail)
+		t.storeToolUses(r.id, uses)
 		if r.best {
 			t.exec("UPDATE experiments SET best = ? WHERE name = ?", r.id, r.experiment)
 		}
@@ -103,18 +108,21 @@ func (t *tx) rootOf(id, parent string) string {
 // something runs, and once when nothing runs any more.
 func (j *Journal) SaveHeartbeats(_ context.Context, heartbeats []sessions.Heartbeat) error {
 	heartbeats = slices.Clone(heartbeats)
+	calls := make([]string, len(heartbeats))
 	for i := range heartbeats {
 		mask := j.maskFor(heartbeats[i].Secrets)
+		encoded, _ := json.Marshal(mask.names(heartbeats[i].ToolCalls)) // numbers by names always can be
+		calls[i] = string(encoded)
 		heartbeats[i].Code, heartbeats[i].Tail = mask.text(heartbeats[i].Code), mask.text(heartbeats[i].Tail)
 	}
 	now := time.Now().UnixNano()
 	err := j.write(func(t *tx) {
 		t.exec("DELETE FROM pulses WHERE run = ?", j.run)
 		for i, p := range heartbeats {
-			t.exec(`INSERT INTO pulses (interpreter, run, at, client, memory, waiting, execution, code, started, time_limit, tail, position)
-				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (interpreter) DO NOTHING`,
+			t.exec(`INSERT INTO pulses (interpreter, run, at, client, memory, waiting, execution, code, started, time_limit, tail, position, tool_calls)
+				VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (interpreter) DO NOTHING`,
 				p.InterpreterID, j.run, now, string(p.Client), int64(p.Memory), p.Waiting, p.Execution, p.Code,
-				nanoseconds(p.Started), int64(p.Limit), p.Tail, i)
+				nanoseconds(p.Started), int64(p.Limit), p.Tail, i, calls[i])
 		}
 	})
 	if err != nil {

@@ -14,6 +14,8 @@ var (
 	from1 string
 	//go:embed schema/from2.sql
 	from2 string
+	//go:embed schema/from3.sql
+	from3 string
 )
 
 // migrations bring a file from one version of the schema to another; an empty one has
@@ -21,10 +23,10 @@ var (
 var migrations = []struct {
 	statements string
 	to         int
-}{{newest, present}, {from1, 2}, {from2, 3}}
+}{{newest, present}, {from1, 2}, {from2, 3}, {from3, 4}}
 
 // present is the version that servers write and readers read.
-var present = 3
+var present = 4
 
 // applicationID is in the header of each journal, so that no other program's
 // database is taken for one: "undy".

@@ -88,6 +88,9 @@ func (s *screen) running(p journal.Heartbeat, width int) []string {
 	if p.Memory > 0 {
 		line += "  " + memory(p.Memory)
 	}
+	if calls := toolCalls(p.ToolCalls); calls != "" {
+		line += "  " + calls
+	}
 	if p.Waiting > 0 {
 		line += "  " + many(p.Waiting, "call") + " waiting"
 	}

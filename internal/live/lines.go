@@ -156,6 +156,9 @@ func (f *follower) tellExecution(e *journal.Execution) {
 	case e.ExecTime > 0:
 		text += " after " + phrase.Short(e.ExecTime) + " at least"
 	}
+	if calls := toolCalls(e.ToolCalls); calls != "" {
+		text += ", " + calls
+	}
 	if t := e.Trial; t != nil {
 		text += f.judge(e, t)
 	}

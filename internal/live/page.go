@@ -69,6 +69,9 @@ func (d *page) summary(e *journal.Execution) {
 		times += ", " + memory(e.Memory) + " afterwards"
 	}
 	d.add(d.styles.quiet.Render(times))
+	if calls := toolCalls(e.ToolCalls); calls != "" {
+		d.add(d.styles.quiet.Render(calls))
+	}
 	who := "status " + clean(string(e.Status)) + ", interpreter " + place(e.Place)
 	if e.Client != "" {
 		who += ", client " + firstLine(e.Client)
@@ -84,6 +87,11 @@ func (d *page) rest(detail *journal.Detail) {
 			d.add(d.styles.quiet.Render("all of it: " + clean(o.Path)))
 		}
 	}
+	var calls []string
+	for _, u := range detail.ToolUses {
+		calls = append(calls, toolUse(u))
+	}
+	d.part("Tool calls", strings.Join(calls, "\n"))
 	r := detail.Record
 	d.part("Result", clean(string(r.Result)))
 	exception := cmp.Or(r.Traceback, r.ExcType)

@@ -111,6 +111,17 @@ func subject(e *journal.Execution) string {
 	return firstLine(e.Code)
 }
 
+// toolCalls says how many calls of other servers' tools there were, "" for none.
+func toolCalls(byServer map[string]int) string {
+	return firstLine(phrase.CountEach("tool call", byServer))
+}
+
+// toolUse is one such call with what it came to.
+func toolUse(u sessions.ToolUse) string {
+	call := fit(firstLine(u.Server+"."+u.Tool+" "+string(u.Arguments)), widestSubject)
+	return call + " → " + fit(firstLine(u.Outcome()), widestSubject)
+}
+
 func clock(t time.Time) string { return t.Local().Format(time.TimeOnly) }
 
 // moment is a time with its day where that is not today's.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -39,6 +41,11 @@ type Metrics struct {
 	requests     *prometheus.CounterVec
 	bytesOut     *prometheus.CounterVec
 	reqSeconds   *prometheus.HistogramVec
+	toolCalls    *prometheus.CounterVec
+	toolFailures prometheus.Counter
+
+	serversMu sync.Mutex
+	servers   map[string]bool // that toolCalls has as labels
 }
 
 // Calls take from a millisecond to the minute at which clients give up, runs
@@ -66,6 +73,11 @@ func New(o Options) *Metrics {
 		requests:     counter("http_requests_total", "HTTP requests.", "route", "method", "status"),
 		bytesOut:     counter("http_response_bytes_total", "Bytes of HTTP answers, headers left out.", "route"),
 		reqSeconds:   histogram("http_request_duration_seconds", "How long HTTP requests took, streams left out.", callBuckets, "route"),
+		toolCalls:    counter("tool_calls_total", "Calls of other MCP servers' tools that code made, by server.", "server"),
+		toolFailures: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Name: "tool_calls_failed_total", Help: "Calls of other MCP servers' tools that failed or were refused.",
+		}),
+		servers: map[string]bool{},
 		runSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "execution_duration_seconds", Help: "How long code ran.", Buckets: runBuckets,
 		}),
@@ -77,7 +89,7 @@ func New(o Options) *Metrics {
 	build.Set(1)
 	m.registry.MustRegister(
 		m.calls, m.callSeconds, m.refused, m.executions, m.runSeconds, m.deaths, m.startSeconds,
-		m.requests, m.bytesOut, m.reqSeconds, build,
+		m.requests, m.bytesOut, m.reqSeconds, m.toolCalls, m.toolFailures, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	if o.Stats != nil {
@@ -108,10 +120,35 @@ func (m *Metrics) Handler() http.Handler {
 func (m *Metrics) Ended(r sessions.Result) {
 	m.executions.WithLabelValues(string(r.Status)).Inc()
 	m.runSeconds.Observe(r.ExecTime)
+	if r.ToolCalls != nil {
+		m.countTools(r.ToolCalls)
+	}
 	if r.InterpreterRestarted {
 		restored := r.StateRestored != nil && *r.StateRestored
 		m.deaths.WithLabelValues(string(r.Status), strconv.FormatBool(restored)).Inc()
 	}
+}
+
+// countTools counts the calls of other servers' tools that a run made.
+func (m *Metrics) countTools(calls *sessions.ToolCalls) {
+	for tool, n := range calls.ByTool {
+		server, _, _ := strings.Cut(tool, ".")
+		m.toolCalls.WithLabelValues(m.serverLabel(server)).Add(float64(n))
+	}
+	m.toolFailures.Add(float64(calls.Failed))
+}
+
+// mostServers is how many other servers are told apart: code may ask for any name.
+const mostServers = 100
+
+func (m *Metrics) serverLabel(server string) string {
+	m.serversMu.Lock()
+	defer m.serversMu.Unlock()
+	if !m.servers[server] && len(m.servers) == mostServers {
+		return otherValue
+	}
+	m.servers[server] = true
+	return server
 }
 
 // Call counts a call of a tool that was answered. Outcome is a sessions.Status,

@@ -38,7 +38,7 @@ func TestScrape(t *testing.T) {
 	m := newTestMetrics()
 	yes, no := true, false
 	for _, r := range []sessions.Result{
-		{Status: sessions.StatusOK, ExecTime: 0.5},
+		{Status: sessions.StatusOK, ExecTime: 0.5, ToolCalls: &sessions.ToolCalls{Count: 5, Failed: 2, ByTool: map[string]int{"github.search": 3, "github.files.read": 1, "time.now": 1}}},
 		{Status: sessions.StatusCrashed, InterpreterRestarted: true, StateRestored: &yes},
 		{Status: sessions.StatusTimeout, InterpreterRestarted: true, StateRestored: &no},
 		{Status: sessions.StatusInterrupted, StateRestored: &no}, // it was deleted
@@ -76,6 +76,9 @@ func TestScrape(t *testing.T) {
 		`understudy_http_requests_total{method="POST",route="/mcp",status="200"} 1`,
 		`understudy_http_response_bytes_total{route="/sse"} 10`,
 		`understudy_http_request_duration_seconds_count{route="/mcp"} 1`,
+		`understudy_tool_calls_total{server="github"} 4`,
+		`understudy_tool_calls_total{server="time"} 1`,
+		`understudy_tool_calls_failed_total 2`,
 		`process_start_time_seconds`,
 		`go_goroutines`,
 	} {
@@ -101,9 +104,13 @@ func TestNamesAreBounded(t *testing.T) {
 		m.Call("run_python_code", "run", made, 0)
 		m.Exchange(Exchange{Method: made, Status: 404})
 		m.Exchange(Exchange{Route: "/mcp", Method: made, Status: 405})
+		m.Ended(sessions.Result{ToolCalls: &sessions.ToolCalls{Count: 1, ByTool: map[string]int{made + ".tool": 1}}})
 	}
 	if n, err := testutil.GatherAndCount(m.registry, "understudy_calls_total", "understudy_http_requests_total"); err != nil || n != 3 {
 		t.Errorf("%d series: %v", n, err)
+	}
+	if n, err := testutil.GatherAndCount(m.registry, "understudy_tool_calls_total"); err != nil || n != mostServers+1 {
+		t.Errorf("%d series of tools: %v", n, err)
 	}
 	if problems, err := testutil.GatherAndLint(m.registry); err != nil || len(problems) > 0 {
 		t.Errorf("%v %v", problems, err)

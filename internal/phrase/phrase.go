@@ -4,7 +4,9 @@ package phrase
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,6 +70,21 @@ func Short(d time.Duration) string {
 // Count writes a number of things, as "1 call" or "2 calls".
 func Count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, plural(n == 1, noun))
+}
+
+// CountEach writes a number of things with their kinds, as "12 calls (github 10, time 2)"; ""
+// for none.
+func CountEach(noun string, kinds map[string]int) string {
+	total := 0
+	var each []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		total += kinds[kind]
+		each = append(each, fmt.Sprintf("%s %d", kind, kinds[kind]))
+	}
+	if total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s (%s)", Count(total, noun), strings.Join(each, ", "))
 }
 
 func plural(one bool, noun string) string {

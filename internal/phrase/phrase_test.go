@@ -61,3 +61,15 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+func TestCountEach(t *testing.T) {
+	for want, kinds := range map[string]map[string]int{
+		"":                            {"time": 0},
+		"1 call (time 1)":             {"time": 1},
+		"12 calls (github 10, tim 2)": {"tim": 2, "github": 10},
+	} {
+		if got := CountEach("call", kinds); got != want {
+			t.Errorf("%v: %q, want %q", kinds, got, want)
+		}
+	}
+}

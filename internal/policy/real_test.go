@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,6 +92,34 @@ func TestEveryRuleWithTheRealChecker(t *testing.T) {
 		expect(t, sessions.CodeOf(err) == sessions.CodeRefused && !strings.Contains(err.Error(), "could not be checked"), "%s: %v", rules, err)
 		if err := verify(t.Context(), v, "", sessions.RunsCode, "df_1 = 1"); err != nil {
 			t.Errorf("%s: %v", rules, err)
+		}
+	}
+}
+
+// TestToolsOfOtherServersWithTheRealChecker: they are modules and functions as any.
+func TestToolsOfOtherServersWithTheRealChecker(t *testing.T) {
+	const (
+		search = "from mcptools import github\ngithub.search_issues(query='x')"
+		create = "import mcptools\nmcptools.github.create_issue(title='x')"
+		named  = "from mcptools.github import create_issue as c\nc(title='x')"
+		other  = "from mcptools import slack"
+	)
+	for rules, runs := range map[string][]string{
+		"extends: defaults":                                       {search, create, named, other},
+		"allowed_modules: [pandas]":                               {},
+		"allowed_modules: [pandas, mcptools]":                     {search, create, named, other},
+		"allowed_modules: [pandas, mcptools.github]":              {search, named},
+		"blocked_functions: [mcptools.github.create_issue]":       {search, other},
+		"blocked_functions: ['mcptools.*.create_*']":              {search, other},
+		"blocked_modules: [mcptools]":                             {},
+		"{extends: defaults, blocked_modules: [mcptools.github]}": {other},
+	} {
+		path := filepath.Join(t.TempDir(), "policy.yaml")
+		must(t, os.WriteFile(path, []byte(rules), 0o600))
+		v := realVerifier(t, path, Additions{})
+		for _, code := range []string{search, create, named, other} {
+			err := verify(t.Context(), v, "", sessions.RunsCode, code)
+			expect(t, (err == nil) == slices.Contains(runs, code), "%s: %s\n%v", rules, code, err)
 		}
 	}
 }

@@ -17,5 +17,7 @@
 // that has IPython print as the session did; it wraps values in the syntax tree, as IPython's
 // ";" silences a whole cell and ours one statement. What was ended from outside is text there:
 // it might never end, and a SIGINT that the kernel sends itself closes the sockets of
-// ipykernel 7.
+// ipykernel 7. Other servers' tools are not called again: a module that stands in for mcptools
+// gives the results that the journal keeps, in their order, and names calls as loosely as
+// Python's names are made of theirs.
 package report

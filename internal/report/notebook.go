@@ -46,7 +46,7 @@ func (d *Document) Notebook() ([]byte, error) {
 		e := cell.Execution
 		said := d.markdownRemarks(i)
 		if cell.Skipped {
-			said += "\n\n" + fenced("python", shownCode(cell.Code)) + skippedOutput(e)
+			said += "\n\n" + fenced("python", shownCode(commented(cell))) + skippedOutput(e)
 		}
 		if said != "" {
 			cells = append(cells, markdownCell(fmt.Sprintf("before-%d", e.ID), strings.TrimLeft(said, "\n")))
@@ -123,6 +123,9 @@ func (d *Document) setup() object {
 	}
 	call := fmt.Sprintf("_understudy(echo=%q, warn=%s, numbers=[%s])", set.Echo, warn, strings.Join(numbers, ", "))
 	source := strings.Replace(notebookSetup, setupCall, call, 1)
+	if tools := replay(d.Cells); tools != "" {
+		source += "\n\n" + tools + "del understudy_mcptools\n"
+	}
 	if dir := d.Interpreter.Workdir; dir != "" {
 		source += "\n# The code ran in this directory; files may be named relative to it.\n# %cd " + strings.Join(strings.Fields(dir), " ")
 	}
@@ -143,7 +146,7 @@ func executionCell(cell Cell, count int) object {
 	for _, o := range outputs(e) {
 		shown = append(shown, notebookOutput(o))
 	}
-	return codeCell(fmt.Sprintf("execution-%d", e.ID), cell.Code, count, metadata, shown)
+	return codeCell(fmt.Sprintf("execution-%d", e.ID), commented(cell), count, metadata, shown)
 }
 
 func notebookOutput(o output) object {

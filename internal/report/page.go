@@ -15,7 +15,7 @@ var pageSource string
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"title": (*Document).title, "facts": (*Document).facts, "remarks": (*Document).remarks,
 	"took": took, "outputs": outputs, "after": after, "readable": readable,
-	"code": func(c Cell) string { return shownCode(strings.TrimRight(c.Code, "\n")) },
+	"code": func(c Cell) string { return shownCode(strings.TrimRight(commented(c), "\n")) },
 	"data": func(o output) template.URL { return template.URL(dataURL(o.MIME, o.Data)) },
 }).Parse(pageSource))
 

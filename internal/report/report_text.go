@@ -31,8 +31,8 @@ var reportTemplate = template.Must(template.New("report.md").Funcs(template.Func
 	"short":  func(text string, characters int) string { return inline(cutLine(text, characters)) },
 	"number": func(value *float64) string { return number(*value) },
 	"place":  placeName, "took": took, "duration": phrase.Short, "outcome": outcome, "change": change,
-	"codeOf": func(e journal.Execution) string { return shorten(shownCode(newCell(e).Code), reportCode) },
-	"output": printedOutput, "direction": direction, "numbered": numbered,
+	"codeOf": func(e journal.Execution) string { return shorten(shownCode(commented(newCell(e))), reportCode) },
+	"output": printedOutput, "toolCounts": toolCounts, "direction": direction, "numbered": numbered,
 	"first": func(limit int, all []journal.Execution) []journal.Execution { return all[:min(limit, len(all))] },
 	"above": func(limit int, all []journal.Execution) int { return max(0, len(all)-limit) },
 	"times": func(n int) string {

@@ -100,6 +100,7 @@ func script(head []string, cells []Cell) string {
 		text.WriteString("\nfrom __future__ import annotations\n")
 	}
 	text.WriteString("\n\n" + scriptBegin)
+	tools := replay(cells)
 	withIPython := strings.Contains(body.String(), "get_ipython(")
 	for _, helper := range []struct {
 		needed bool
@@ -109,6 +110,7 @@ func script(head []string, cells []Cell) string {
 		{strings.Contains(body.String(), "understudy_run(") || withIPython, scriptRun},
 		{withIPython, "understudy_ipython()\n"},
 		{strings.Contains(body.String(), "understudy_shell("), scriptShell},
+		{tools != "", tools},
 	} {
 		if helper.needed {
 			text.WriteString("\n\n" + helper.text)
@@ -129,6 +131,9 @@ func writeCell(to *strings.Builder, number int, c Cell) {
 	}
 	if c.Note != "" {
 		to.WriteString(comment(c.Note))
+	}
+	if calls := toolCalls(e); len(calls) > 0 {
+		to.WriteString(comment(strings.Join(calls, "\n")))
 	}
 	code, known := plainPython(c)
 	switch {

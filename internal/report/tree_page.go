@@ -76,7 +76,7 @@ func newTreeData(x *Experiment) treeData {
 	for i, e := range x.Executions {
 		node := &data.Nodes[i]
 		data.Took = append(data.Took, took(e))
-		node.Code = shorten(shownCode(newCell(e).Code), pageCode)
+		node.Code = shorten(shownCode(commented(newCell(e))), pageCode)
 		node.Plan, node.Analysis, node.Why = readable(node.Plan), readable(node.Analysis), readable(node.Why)
 		node.Traceback = shorten(readable(node.Traceback), pageOutput)
 		node.ExcInfo, node.ExcStack, node.TermOut, node.Output = nil, nil, nil, nil

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -226,6 +227,7 @@ func (w *Wall) environment(home, temporary string) map[string]string {
 		}
 		env["NO_PROXY"], env["no_proxy"] = w.settings.Network.Direct, w.settings.Network.Direct
 	}
+	maps.Copy(env, w.settings.Environment)
 	return env
 }
 

@@ -72,6 +72,9 @@ type Settings struct {
 	// "all" alone.
 	GPU []string
 
+	// Environment is what sessions find beside what every one has.
+	Environment map[string]string
+
 	root string // what /dev and /sys are in; tests have made-up ones
 }
 

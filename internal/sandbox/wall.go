@@ -101,6 +101,29 @@ func (w *Wall) ExpectHomes(dir string) {
 	}
 }
 
+// Carry gives all sessions variables, and a file of the server's to read. It is to be called
+// first.
+func (w *Wall) Carry(environment map[string]string, file string) {
+	if w != nil {
+		w.settings.Environment = environment
+		w.settings.Read = append(w.settings.Read, settled([]string{file})...)
+	}
+}
+
+// NoSecrets says why sessions of this wall can't use secrets of the server's that they don't
+// read, "" if they can: they need its proxy, and must not reach its memory or environment.
+func (w *Wall) NoSecrets() string {
+	switch {
+	case w == nil:
+		return "there is no sandbox"
+	case !w.namespaced():
+		return fmt.Sprintf("%s: without it code does not reach the server's proxy (%s)", Namespaces, w.host.NoNamespaces)
+	case w.host.Landlock == 0 && !w.users.apart():
+		return fmt.Sprintf("%s, or a server that is root: without either code can read the server's environment and memory", Landlock)
+	}
+	return ""
+}
+
 // ForPython returns the wall for sessions that run another Python, which needs to read
 // these directories. All else is as it is, down to the users of the families: those of
 // both walls are admitted to either, and known to both.

@@ -18,7 +18,11 @@ type Options struct {
 	Allow   []string // what --mcp-allow names: github.create_issue, github.*, *
 	Dir     string   // where consents for always are kept; "" keeps them in memory
 	Workdir string   // where stdio servers start; "" is the server's own
-	Logger  *slog.Logger
+	// Trace, if set, begins a span for a call; end takes how it went. Meta carries it to
+	// the server.
+	Trace  func(ctx context.Context, server, tool string) (traced context.Context, end func(error))
+	Meta   tracing.MetaPropagator
+	Logger *slog.Logger
 }
 
 // Servers are the upstream servers of a file. It satisfies sessions.Toolbox.

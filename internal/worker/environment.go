@@ -112,7 +112,8 @@ func (s *Spawner) environment(dir string, mark proc.Mark) []string {
 		name, value, _ := strings.Cut(entry, "=")
 		switch {
 		case s.options.Wall != nil && !harmless(name, value):
-		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_"):
+		case strangeVariables[name] || strings.HasPrefix(name, "UNDERSTUDY_") ||
+			strings.HasPrefix(name, "OTEL_"): // the server's traces, with the credentials for them
 		case name == "PYTHONPATH" && value != "":
 			path += string(os.PathListSeparator) + value
 		default:

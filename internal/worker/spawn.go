@@ -66,6 +66,9 @@ type Options struct {
 	// the machine's memory is nearly used up. Linux only.
 	Limits sandbox.Limits
 
+	// Tools says that code may ask for the tools of other MCP servers (sessions.Sink).
+	Tools bool
+
 	// Environment is what workers and their readers are told of Python.
 	Environment Environment
 	// Env is added to the workers' environment, as "NAME=value".
@@ -390,7 +393,7 @@ func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*pipe
 
 // newWorker returns a worker of a process that leads a line.
 func (s *Spawner) newWorker(p *process, l *line) *worker {
-	w := &worker{spawner: s, process: p, line: l, log: s.log, closed: make(chan struct{})}
+	w := &worker{spawner: s, process: p, line: l, log: s.log, tools: newTools(s.log), closed: make(chan struct{})}
 	w.interrupts.signal, w.interrupts.nudge = p.interrupt, p.nudge
 	if l.bounds == nil {
 		l.bounds = s.limiter.Bind(p.pid)

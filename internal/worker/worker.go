@@ -44,6 +44,7 @@ type worker struct {
 	spec atomic.Pointer[sessions.Spec]
 
 	asking asking
+	tools  *tools
 
 	// turn is held by the one request that is under way; conn's frames
 	// belong to it.
@@ -186,6 +187,7 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 	w.discardFaults()
 	w.line.output.Attach(sink)
 	defer w.line.output.Detach()
+	defer w.tools.begin(sink)()
 	done, err := w.execute(message, request.Execution, sink)
 	if err != nil {
 		return sessions.Outcome{}, w.failWorker(err)
@@ -277,7 +279,19 @@ func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error 
 	if message.SessionVariables == nil {
 		message.SessionVariables = map[string]string{}
 	}
-	return w.inquire(ctx, func() error { return w.conn.Send(wire.TypeEquip, message) }, wire.TypeEquipped, &wire.Empty{})
+	var door []*os.File
+	if w.spawner.options.Tools {
+		var err error
+		if door, err = w.tools.open(); err != nil {
+			return fmt.Errorf("opening the way to other MCP servers: %w", err)
+		}
+		defer pipes.CloseFiles(door)
+	}
+	request, err := wire.EncodeWith(wire.TypeEquip, message, len(door))
+	if err != nil {
+		return err
+	}
+	return w.inquire(ctx, func() error { return w.conn.Pass(request, door) }, wire.TypeEquipped, &wire.Empty{})
 }
 
 // Variables describes what the session's namespace holds.
@@ -444,6 +458,7 @@ func (w *worker) close(ctx context.Context) error {
 	w.sayStop()
 	ended := w.process.end(ctx)
 	w.hangUp()
+	w.tools.close()
 	w.spawner.forget(w)
 	w.line.awaitDismissed(ctx)
 	w.line.release()

@@ -39,6 +39,7 @@ class Forks:
         self.foresight = pages.Foresight()
         self._sleep = None
         self._left = None  # in a copy, see wake
+        self.door = None  # the identity of the way to other servers' tools: a copy gets its own
         self.own = set()  # identities of what a copy may have open too, and replaces
         if self.is_possible():
             obstacles.begin()
@@ -108,7 +109,7 @@ class Forks:
         if detached:
             openfiles.flush()
         ours = {self._frames.identity(), self._fault.identity(), *self._streams.identities()}
-        ours |= {*self.own, openfiles.identity(frames_fd)}
+        ours |= {*self.own, self.door, openfiles.identity(frames_fd)}
         elsewhere = openfiles.leading_elsewhere(ours)
         left = children.present(self._copies), len(elsewhere), openfiles.listeners(elsewhere)
         random = []  # what restores it

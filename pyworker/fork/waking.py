@@ -24,6 +24,7 @@ def wake(session, awaiting, request, fds):
         _leave_original(session, fds)
     else:
         session.streams.restore()
+    session.drop_door()
     mark(request["mark"])
     if "tag" in request:
         kin.take_tag(request["tag"])

@@ -30,6 +30,8 @@ def advice(error, session):
     """Returns a sentence for the reader of an import's failure, "" if there is none to give."""
     name = _wanted(error)
     package = _DISTRIBUTIONS.get(name, "")
+    if name == "mcptools":  # a stranger's package has that name
+        return "mcptools is there where the server was started with --mcp: ask the user"
     if not name or name in _NO_DISTRIBUTIONS or name.startswith("_"):
         return ""
     if name in sys.stdlib_module_names and not package:

@@ -129,6 +129,9 @@ func dropDetails(r *sessions.Result, limit int) (dropped bool) {
 	}
 	r.TermOut = r.TermOut[max(0, len(r.TermOut)-1):] // the line that says how long it took
 	r.Variables = nil
+	if calls := r.ToolCalls; calls != nil {
+		r.ToolCalls = &sessions.ToolCalls{Count: calls.Count, Failed: calls.Failed, ByTool: map[string]int{}}
+	}
 	r.Artifacts = slices.Clone(r.Artifacts[:min(someArtifacts, len(r.Artifacts))])
 	for i := range r.Artifacts {
 		r.Artifacts[i].Preview = Clip(r.Artifacts[i].Preview, 200)

@@ -129,6 +129,10 @@ func TestRecordIsBounded(t *testing.T) {
 			r.Notes = append(r.Notes, fmt.Sprint("note ", i))
 		}
 		r.Variables = &sessions.VariableDiff{Added: strings.Fields(strings.Repeat("name ", 50_000))}
+		r.ToolCalls = &sessions.ToolCalls{Count: 10_000, ByTool: map[string]int{}}
+		for i := range r.ToolCalls.Count {
+			r.ToolCalls.ByTool[fmt.Sprintf("server.%0100d", i)] = 1
+		}
 	})
 	for _, budget := range []int{900_000, 100_000} {
 		b := box(Options{ImageBudget: budget, Trials: true})
@@ -160,7 +164,9 @@ func TestSmallRecordIsWhole(t *testing.T) {
 		r.Stdout, r.Result = "x", json.RawMessage(`[1,2]`)
 		r.Variables = &sessions.VariableDiff{Added: []string{"x"}}
 		r.ExcInfo = &sessions.ExceptionInfo{Args: []json.RawMessage{json.RawMessage("1")}}
+		r.ToolCalls = &sessions.ToolCalls{Count: 1, ByTool: map[string]int{"time.now": 1}}
 	})
 	got := recordOf(given)
+	expect(t, got.ToolCalls != nil && got.ToolCalls.ByTool["time.now"] == 1, "%+v", got.ToolCalls)
 	expect(t, got.Variables != nil && len(got.ExcInfo.Args) == 1 && string(got.Result) == "[1,2]" && len(got.Notes) == 0, "%+v", got)
 }

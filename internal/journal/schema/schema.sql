@@ -1,4 +1,4 @@
--- Version 3, as a new file is made; from1.sql and from2.sql bring older ones to it.
+-- Version 4, as a new file is made; from1.sql, from2.sql and from3.sql bring older ones to it.
 -- Each page that a call changes costs it some 15 microseconds: so details stand in
 -- the row, and there are only two indexes of what is no trial.
 --
@@ -106,6 +106,27 @@ CREATE TABLE details (
     detail    TEXT NOT NULL
 );
 
+-- The calls of other servers' tools that code made.
+-- server is before what may be long: to count calls reads no arguments and no results. Who
+-- deletes an execution deletes its calls, also a program of before that has the file open.
+CREATE TABLE tool_calls (
+    execution INTEGER NOT NULL,
+    ordinal   INTEGER NOT NULL,
+    server    TEXT NOT NULL,
+    tool      TEXT NOT NULL,
+    status    TEXT NOT NULL,
+    started   INTEGER NOT NULL,
+    took      INTEGER NOT NULL,
+    bytes     INTEGER NOT NULL,
+    message   TEXT NOT NULL,
+    arguments TEXT,
+    result    TEXT,
+    PRIMARY KEY (execution, ordinal)
+) WITHOUT ROWID;
+CREATE TRIGGER tool_calls_of_execution AFTER DELETE ON executions BEGIN
+    DELETE FROM tool_calls WHERE execution = old.id;
+END;
+
 -- What interpreters do now, by the word of their server.
 CREATE TABLE pulses (
     interpreter TEXT PRIMARY KEY,
@@ -119,6 +140,7 @@ CREATE TABLE pulses (
     started     INTEGER NOT NULL,
     time_limit  INTEGER NOT NULL,
     tail        TEXT NOT NULL,
-    position    INTEGER NOT NULL
+    position    INTEGER NOT NULL,
+    tool_calls  TEXT NOT NULL DEFAULT '{}' -- how many of each server's tools, so far
 ) WITHOUT ROWID;
 CREATE INDEX pulses_of_run ON pulses (run, position);

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -87,7 +88,7 @@ func (f *few[T]) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Encode returns the bytes of a frame without attachments; Go sends none.
+// Encode returns the bytes of a frame without attachments; a worker gets none.
 func Encode(kind string, message any) ([]byte, error) {
 	return EncodeWith(kind, message, 0)
 }
@@ -113,6 +114,18 @@ func EncodeWith(kind string, message any, descriptors int) ([]byte, error) {
 	data = binary.BigEndian.AppendUint32(data, uint32(size))
 	data = append(data, head...)
 	return append(data, fields[1:]...), nil
+}
+
+// WriteFrame writes a frame to somebody who is no worker, with attachments whose sizes the
+// message lists.
+func WriteFrame(w io.Writer, kind string, message any, attachments [][]byte) error {
+	head, err := Encode(kind, message)
+	if err != nil {
+		return err
+	}
+	pieces := append(net.Buffers{head}, attachments...)
+	_, err = pieces.WriteTo(w)
+	return err
 }
 
 // Read reads one frame. io.EOF means that the peer has closed the stream

@@ -42,6 +42,14 @@
 //
 // But for answer, Go sends no second request before the first is answered. Output takes
 // another way: two pipes.
+//
+// With the first equip comes a door where the server reaches other MCP servers: a datagram
+// socket. Each request to them has a stream socket of its own, whose other end is sent
+// through the door, so that threads and forked children need not agree on anything:
+//
+//	code → Go     tool_request  sessions.ToolRequest; the end of the socket cancels it
+//	Go → code     tool_answer   with what came back, and its attachments
+//	              tool_refused  or why there is nothing
 package wire
 
 import (
@@ -97,6 +105,10 @@ const (
 	TypePreloaded = "preloaded"
 	TypeReaped    = "reaped"
 	typeLog       = "log"
+
+	TypeToolRequest = "tool_request"
+	TypeToolAnswer  = "tool_answer"
+	TypeToolRefused = "tool_refused"
 )
 
 var knownTypes = map[string]bool{
@@ -104,6 +116,7 @@ var knownTypes = map[string]bool{
 	TypeSpawn: true, TypeAdopt: true, TypeReap: true,
 	TypeListener: true, TypeReady: true, TypeEquipped: true, TypeFigure: true, TypeArtifact: true, TypeClear: true, TypeAsk: true, TypeDone: true, TypeForked: true, typeLog: true,
 	TypeSpawned: true, TypePreloaded: true, TypeReaped: true,
+	TypeToolRequest: true, TypeToolAnswer: true, TypeToolRefused: true,
 }
 
 // mentions are the types of frames of which an execution may send many, and the server
@@ -270,6 +283,18 @@ func NewRun(r sessions.Request) Run {
 type Equip struct {
 	Plugins          []sessions.Plugin `json:"plugins"`
 	SessionVariables map[string]string `json:"session_variables"`
+}
+
+// ToolAnswer is what a tool_request came to.
+type ToolAnswer struct {
+	Attachments []int           `json:"attachments,omitempty"` // their sizes in bytes
+	Body        json.RawMessage `json:"body"`
+}
+
+// ToolRefused says why a tool_request came to nothing.
+type ToolRefused struct {
+	Kind    sessions.RefusalKind `json:"kind"`
+	Message string               `json:"message"`
 }
 
 // Ask is what code wants to know of a person.

@@ -2,6 +2,7 @@ package workertest
 
 import (
 	"bytes"
+	"context"
 	"slices"
 	"sync"
 
@@ -18,11 +19,18 @@ type Recorder struct {
 	// printed is signalled when something was added.
 	printed chan struct{}
 	asked   chan sessions.Question
+	// Tools answers requests to other MCP servers; nil: none is expected.
+	Tools func(context.Context, sessions.ToolRequest) (*sessions.ToolAnswer, error)
 }
 
 // NewRecorder returns an empty Recorder.
 func NewRecorder() *Recorder {
 	return &Recorder{printed: make(chan struct{}, 1), asked: make(chan sessions.Question, 100)}
+}
+
+// Tool has Tools answer.
+func (r *Recorder) Tool(ctx context.Context, request sessions.ToolRequest) (*sessions.ToolAnswer, error) {
+	return r.Tools(ctx, request)
 }
 
 // Output keeps text.

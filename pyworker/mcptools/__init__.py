@@ -1,0 +1,1 @@
+"""What code imports as mcptools: the tools of other MCP servers, as functions."""
