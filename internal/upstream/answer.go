@@ -36,10 +36,15 @@ func (s *server) call(ctx context.Context, name string, arguments json.RawMessag
 	}
 	request := mcp.CallToolRequest{}
 	request.Params.Name, request.Params.Arguments = t.name, arguments
+	end := func(error) {}
+	if s.options.Trace != nil {
+		ctx, end = s.options.Trace(ctx, s.name, t.name)
+	}
 	raw, err := s.ask(ctx, t.name, func(ctx context.Context, c *client.Client) error {
 		_, err := c.CallTool(ctx, request)
 		return err
 	})
+	end(err)
 	if err != nil {
 		return nil, err
 	}

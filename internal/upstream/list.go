@@ -79,7 +79,7 @@ func (s *server) list(ctx context.Context, c *client.Client, has bool) error {
 	for _, t := range got.tools {
 		names = append(names, t.name)
 	}
-	functions := identifiers(names, "tool", nil)
+	functions := identifiers(names, "tool", packageNames)
 	for _, t := range got.tools {
 		t.function = functions[t.name]
 	}

@@ -12,8 +12,8 @@ import (
 // such names would be shadowed, or read wrongly.
 var softWords = []string{"match", "case", "type", "_"}
 
-// packageNames are what the package mcptools has itself.
-var packageNames = []string{"search", "servers", "ToolError", "read", "stubs"}
+// packageNames are what the package mcptools and its modules have themselves.
+var packageNames = strings.Fields("aio servers search read stubs ToolError Media Resource Server Found")
 
 // nameLength is how long a name in Python may be.
 const nameLength = 100

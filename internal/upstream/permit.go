@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/google/renameio/v2"
+	"github.com/google/renameio/v2/maybe"
 
 	"understudy/sessions"
 )
@@ -35,7 +35,7 @@ func (s *Servers) permission(of *server, t *tool) string {
 		return allowed
 	}
 	for _, pattern := range s.options.Allow {
-		if pattern == "*" || pattern == of.name+".*" || pattern == of.name+"."+t.name {
+		if pattern == "*" || pattern == of.name+".*" || pattern == of.name+"."+t.name || pattern == of.module+"."+t.function {
 			return allowed
 		}
 	}
@@ -47,7 +47,7 @@ func (s *Servers) checkAllow() error {
 	var faults []error
 	for _, pattern := range s.options.Allow {
 		named := pattern == "*" || slices.ContainsFunc(s.all, func(one *server) bool {
-			return strings.HasPrefix(pattern, one.name+".") && len(pattern) > len(one.name)+1
+			return strings.HasPrefix(pattern, one.name+".") || strings.HasPrefix(pattern, one.module+".")
 		})
 		if named {
 			continue
@@ -57,7 +57,7 @@ func (s *Servers) checkAllow() error {
 		if near, ok := nearest(server, s.names()); ok {
 			advice += fmt.Sprintf("; did you mean the server %q?", near)
 		}
-		faults = append(faults, fmt.Errorf("--mcp-allow %s: names no server of %s; %s", pattern, s.options.File, advice))
+		faults = append(faults, fmt.Errorf("mcp-allow: %q names no tool of a server in %s; %s", pattern, s.options.File, advice))
 	}
 	return errors.Join(faults...)
 }
@@ -131,7 +131,7 @@ func openConsents(dir string) (*consents, error) {
 	if dir == "" {
 		return c, nil
 	}
-	c.path = filepath.Join(dir, "mcp-consents.json")
+	c.path = filepath.Join(dir, "tools.json")
 	data, err := os.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
@@ -176,7 +176,7 @@ func (c *consents) add(client sessions.Client, key string) error {
 		err = os.MkdirAll(filepath.Dir(c.path), 0o700)
 	}
 	if err == nil {
-		err = renameio.WriteFile(c.path, append(data, '\n'), 0o600)
+		err = maybe.WriteFile(c.path, append(data, '\n'), 0o600)
 	}
 	if err != nil {
 		return fmt.Errorf("keeping what the user has agreed to: %w", err)

@@ -33,7 +33,7 @@ const (
 type server struct {
 	entry
 	module  string
-	workdir string
+	options Options
 	log     *slog.Logger
 	changed func() // its state is another one
 
@@ -119,7 +119,10 @@ func (s *server) serve(ctx context.Context) (wasReady bool, err error) {
 	defer func() { _ = l.Close() }()
 	defer cancel()
 	listChanged := make(chan struct{}, 1)
-	options := []client.ClientOption{}
+	var options []client.ClientOption
+	if s.options.Meta != nil {
+		options = append(options, client.WithMetaPropagator(s.options.Meta))
+	}
 	if s.legacy {
 		options = append(options, client.WithLegacyProtocolOnly())
 	}
@@ -159,7 +162,7 @@ func (s *server) dial() (link, error) {
 	if s.kind != "stdio" {
 		return newHTTPLink(s.entry, s.sse || s.kind == "sse")
 	}
-	p, err := startProcess(s.entry, s.workdir, s.log)
+	p, err := startProcess(s.entry, s.options.Workdir, s.log)
 	if err != nil {
 		return nil, err
 	}

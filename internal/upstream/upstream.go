@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mark3labs/mcp-go/tracing"
+
 	"understudy/sessions"
 )
 
@@ -84,7 +86,7 @@ func Open(o Options) (*Servers, error) {
 			state = stateDisabled
 		}
 		s.all = append(s.all, &server{
-			entry: e, module: modules[e.name], workdir: o.Workdir, log: o.Logger, changed: s.tellChange,
+			entry: e, module: modules[e.name], options: o, log: o.Logger, changed: s.tellChange,
 			state: state, turned: make(chan struct{}),
 		})
 	}
