@@ -104,11 +104,11 @@ func (l *httpLink) SendRequest(ctx context.Context, request transport.JSONRPCReq
 	return response, err
 }
 
-// cancel tells a server of an older protocol that a request is given up. Later ones take
-// the end of the HTTP request for that, and there another client's request of the
-// same number might be meant.
+// cancel tells a server that a request is given up. With the newer protocol the end of the
+// HTTP request says that, and another client's request of the same number might be
+// meant; SSE has a session in both.
 func (l *httpLink) cancel(request transport.JSONRPCRequest) {
-	if l.modern.Load() || request.Method != string(mcp.MethodToolsCall) && request.Method != string(mcp.MethodResourcesRead) {
+	if l.modern.Load() && !l.sse || request.Method != string(mcp.MethodToolsCall) && request.Method != string(mcp.MethodResourcesRead) {
 		return
 	}
 	l.notes.Go(func() {

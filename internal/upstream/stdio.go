@@ -221,7 +221,11 @@ func (l *stdioLink) handle(line []byte) {
 		Error  *mcp.JSONRPCErrorDetails `json:"error"`
 	}
 	line = bytes.TrimSpace(line)
-	if len(line) == 0 || line[0] != '{' || json.Unmarshal(line, &message) != nil {
+	if len(line) == 0 || line[0] != '{' {
+		return
+	}
+	if json.Unmarshal(line, &message) != nil {
+		l.answer(idOf(line), stdioAnswer{err: errors.New("its answer is not JSON that can be read")})
 		return
 	}
 	hasID := len(message.ID) > 0 && string(message.ID) != "null"
