@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"understudy/internal/proc"
 	"understudy/sessions"
@@ -67,7 +69,8 @@ func hostile(kind string) {
 
 func hostileList(kind, cursor string) string {
 	tool := func(name, more string) string {
-		return fmt.Sprintf(`{"name":%q,"inputSchema":{"type":"object"}%s}`, name, more)
+		quoted, _ := json.Marshal(name)
+		return fmt.Sprintf(`{"name":%s,"inputSchema":{"type":"object"}%s}`, quoted, more)
 	}
 	page := func(tools []string, next string) string {
 		return fmt.Sprintf(`{"tools":[%s],"nextCursor":%q}`, strings.Join(tools, ","), next)
@@ -98,7 +101,7 @@ func hostileList(kind, cursor string) string {
 		}, "")
 	}
 	var tools []string
-	for _, name := range []string{"huge", "hugeBehind", "silent", "die", "pictures", "spawn", "storm", "whole", "ask", "orphan"} {
+	for _, name := range []string{"huge", "hugeBehind", "silent", "die", "pictures", "spawn", "storm", "whole", "ask", "orphan", "self"} {
 		tools = append(tools, tool(name, `,"annotations":{"readOnlyHint":true}`))
 	}
 	return page(tools, "")
@@ -121,6 +124,8 @@ func hostileCall(name string, say func(string, ...any)) string {
 	case "hugeBehind": // as others order their members, and one that nobody waits for
 		say(`{"result":%s,"jsonrpc":"2.0","id":4242}`, text("stray"))
 		return text(strings.Repeat("y", 40<<20))
+	case "self":
+		return text(strconv.Itoa(os.Getpid()))
 	case "die":
 		fmt.Fprintln(os.Stderr, "out of luck with sesame-open-12345")
 		os.Exit(7)
@@ -174,7 +179,7 @@ func TestHostileLists(t *testing.T) {
 		expect(t, len(tool.Description) <= descriptionLimit+3, "%s has a description of %d bytes", tool.Name, len(tool.Description))
 	}
 	for name, function := range map[string]string{
-		"class": "class_", "__class__": "class__2", "match": "match_", "a_b": "a_b", "a-b": "a_b_2", "a.b": "a_b_3", "1st": "_1st", "日本": "tool", "search": "search_",
+		"__class__": "class_", "class": "class__2", "match": "match_", "a_b": "a_b", "a-b": "a_b_2", "a.b": "a_b_3", "1st": "_1st", "日本": "tool", "search": "search_",
 	} {
 		expect(t, functions[name] == function, "%q is %q in Python, not %q", name, functions[name], function)
 	}
@@ -200,18 +205,18 @@ func TestHostileCalls(t *testing.T) {
 	t.Parallel()
 	s := stdioServers(t, Options{}, "calls")
 	ctx := soon(t)
-	_, _, err := callTool(t, ctx, s, "calls", "huge", "")
+	_, _, err := callTool(ctx, t, s, "calls", "huge", "")
 	refused(t, err, sessions.RefusedLimit, "calls.huge", "32 MiB")
-	_, _, err = callTool(t, ctx, s, "calls", "hugeBehind", "")
+	_, _, err = callTool(ctx, t, s, "calls", "hugeBehind", "")
 	refused(t, err, sessions.RefusedLimit, "32 MiB")
-	_, _, err = callTool(t, ctx, s, "calls", "pictures", "")
+	_, _, err = callTool(ctx, t, s, "calls", "pictures", "")
 	refused(t, err, sessions.RefusedLimit, "64")
-	got, _, err := callTool(t, ctx, s, "calls", "whole", "")
+	got, _, err := callTool(ctx, t, s, "calls", "whole", "")
 	must(t, err)
 	expect(t, string(got.Structured) == `{"big":12345678901234567890}`, "a long integer came as %s", got.Structured)
-	_, _, err = callTool(t, ctx, s, "calls", "ask", "")
+	_, _, err = callTool(ctx, t, s, "calls", "ask", "")
 	must(t, err)
-	_, _, err = callTool(t, ctx, s, "calls", "storm", "")
+	_, _, err = callTool(ctx, t, s, "calls", "storm", "")
 	must(t, err)
 	expect(t, s.States()[0].State == stateReady, "after all that it is %+v", s.States()[0])
 }
@@ -222,7 +227,7 @@ func TestSilence(t *testing.T) {
 	s.Ready(soon(t))
 	ctx, cancel := context20(t)
 	defer cancel()
-	_, _, err := callTool(t, ctx, s, "calls", "silent", "")
+	_, _, err := callTool(ctx, t, s, "calls", "silent", "")
 	refused(t, err, sessions.RefusedCancelled)
 }
 
@@ -230,9 +235,9 @@ func TestDeathInTheMidst(t *testing.T) {
 	t.Parallel()
 	var log logged
 	s := stdioServers(t, Options{Logger: log.logger()}, "calls")
-	_, _, err := callTool(t, soon(t), s, "calls", "die", "")
+	_, _, err := callTool(soon(t), t, s, "calls", "die", "")
 	refused(t, err, sessions.RefusedUnavailable, "calls.die", "exit status 7", "out of luck with ***", "not known")
-	got, _, err := callTool(t, soon(t), s, "calls", "whole", "")
+	got, _, err := callTool(soon(t), t, s, "calls", "whole", "")
 	must(t, err)
 	expect(t, got.Structured != nil, "the server that was begun again said nothing")
 	expect(t, !strings.Contains(log.String(), "sesame"), "the log has a secret: %s", log.String())
@@ -245,6 +250,70 @@ func TestOlderProtocolOnly(t *testing.T) {
 	until(t, s, func() bool { return s.States()[0].State == stateReady && s.States()[1].State == stateReady })
 }
 
+// A killed server of ours leaves none of its upstream servers, nor what they started.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	proc.AdoptOrphans(slog.Default())
+	self, err := os.Executable()
+	must(t, err)
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), "UPSTREAM_TEST_SERVER=doomed")
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	must(t, err)
+	var ids []proc.ID
+	for _, field := range strings.Fields(line) {
+		pid, err := strconv.Atoi(field)
+		must(t, err)
+		process, ok := proc.Read(pid)
+		insist(t, ok && !process.Dead, "%s: process %d is not there", line, pid)
+		ids = append(ids, process.ID)
+	}
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait()
+	ctx := soon(t)
+	for _, id := range ids {
+		for ticks := time.NewTicker(5 * time.Millisecond); ; {
+			if process, ok := proc.Read(id.PID); !ok || process.Dead || process.ID != id {
+				ticks.Stop()
+				break
+			}
+			select {
+			case <-ticks.C:
+			case <-ctx.Done():
+				t.Fatalf("process %v lives on", id)
+			}
+		}
+	}
+}
+
+// doomed is a server of ours that is to be killed: it prints the processes of an upstream
+// server that minds no end of its input, and of a child of that.
+func doomed() {
+	self, _ := os.Executable()
+	file, _ := os.CreateTemp("", "mcp")
+	fmt.Fprintf(file, `{"mcpServers": {"stubborn": {"command": %q, "env": {"UPSTREAM_TEST_SERVER": "stubborn"}}}}`, self)
+	s, err := Open(Options{File: file.Name()})
+	_ = os.Remove(file.Name())
+	if err != nil {
+		panic(err)
+	}
+	var pids []string
+	for _, tool := range []string{"self", "spawn"} {
+		answer, err := s.Answer(context.Background(), sessions.ToolRequest{Op: sessions.ToolCall, Server: "stubborn", Name: tool})
+		if err != nil {
+			panic(err)
+		}
+		var r reply
+		_ = json.Unmarshal(answer.Body, &r)
+		pids = append(pids, r.Content[0].Text)
+	}
+	fmt.Println(strings.Join(pids, " "))
+	select {}
+}
+
 // All that a server has started ends with it, also who left its group, and a server that
 // does not mind the end of its input.
 func TestCloseEndsAll(t *testing.T) {
@@ -253,7 +322,7 @@ func TestCloseEndsAll(t *testing.T) {
 	s := stdioServers(t, Options{}, "stubborn")
 	var ids []proc.ID
 	for _, tool := range []string{"spawn", "orphan"} {
-		got, _, err := callTool(t, soon(t), s, "stubborn", tool, "")
+		got, _, err := callTool(soon(t), t, s, "stubborn", tool, "")
 		must(t, err)
 		pid, err := strconv.Atoi(got.Content[0].Text)
 		must(t, err)

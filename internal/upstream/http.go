@@ -10,6 +10,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,7 +51,8 @@ func newHTTPLink(e entry, sse bool) (*httpLink, error) {
 	quiet := slog.New(slog.DiscardHandler)
 	if !sse {
 		l.HTTPConnection, err = transport.NewStreamableHTTP(e.url, transport.WithHTTPBasicClient(l.http),
-			transport.WithContinuousListening(), transport.WithHTTPLogger(quiet))
+			transport.WithContinuousListening(), //nolint:staticcheck // for servers of that time
+			transport.WithHTTPLogger(quiet))
 		return l, err
 	}
 	// The end of a run ends a call; the transport's own limit would be shorter.
@@ -108,7 +110,8 @@ func (l *httpLink) SendRequest(ctx context.Context, request transport.JSONRPCReq
 // HTTP request says that, and another client's request of the same number might be
 // meant; SSE has a session in both.
 func (l *httpLink) cancel(request transport.JSONRPCRequest) {
-	if l.modern.Load() && !l.sse || request.Method != string(mcp.MethodToolsCall) && request.Method != string(mcp.MethodResourcesRead) {
+	wanted := []mcp.MCPMethod{mcp.MethodToolsCall, mcp.MethodResourcesRead, mcp.MethodSubscriptionsListen}
+	if l.modern.Load() && !l.sse || !slices.Contains(wanted, mcp.MCPMethod(request.Method)) {
 		return
 	}
 	l.notes.Go(func() {

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -99,7 +100,7 @@ func (g *listing) read(ctx context.Context, c *client.Client) error {
 		var raw json.RawMessage
 		_, err := c.ListToolsByPage(wantRaw(ctx, &raw), request)
 		if raw == nil {
-			return errors.Join(errors.New("its tools can't be listed"), err)
+			return fmt.Errorf("its tools can't be listed: %w", cmp.Or(err, errors.New("there is no result")))
 		}
 		var page struct {
 			Tools      []json.RawMessage `json:"tools"`

@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 	case "honest":
 		_ = mcpserver.ServeStdio(honest())
+	case "doomed":
+		doomed()
 	default:
 		hostile(kind)
 	}
@@ -137,7 +139,7 @@ type reply struct {
 	} `json:"content"`
 }
 
-func callTool(t *testing.T, ctx context.Context, s *Servers, server, tool, arguments string) (reply, *sessions.ToolAnswer, error) {
+func callTool(ctx context.Context, t *testing.T, s *Servers, server, tool, arguments string) (reply, *sessions.ToolAnswer, error) {
 	t.Helper()
 	answer, err := s.Answer(ctx, sessions.ToolRequest{Op: sessions.ToolCall, Server: server, Name: tool, Arguments: json.RawMessage(arguments)})
 	var r reply

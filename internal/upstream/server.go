@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,16 +116,18 @@ func (s *server) serve(ctx context.Context) (wasReady bool, err error) {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	var listening sync.WaitGroup
-	defer listening.Wait()
-	defer func() { _ = l.Close() }()
-	defer cancel()
+	defer func() {
+		cancel()
+		listening.Wait() // it takes leave of the server
+		_ = l.Close()
+	}()
 	listChanged := make(chan struct{}, 1)
 	var options []client.ClientOption
 	if s.options.Meta != nil {
 		options = append(options, client.WithMetaPropagator(s.options.Meta))
 	}
 	if s.legacy {
-		options = append(options, client.WithLegacyProtocolOnly())
+		options = append(options, client.WithLegacyProtocolOnly()) //nolint:staticcheck // for servers of that time
 	}
 	c := client.NewClient(l, options...)
 	c.OnNotification(func(n mcp.JSONRPCNotification) {
@@ -137,7 +140,7 @@ func (s *server) serve(ctx context.Context) (wasReady bool, err error) {
 		return false, err
 	}
 	if err := s.list(ctx, c, greeting.Capabilities.Tools != nil); err != nil {
-		return false, errors.Join(err, l.Reason())
+		return false, cmp.Or(l.Reason(), err)
 	}
 	s.turn(func() {
 		s.client, s.link, s.state, s.problem = c, l, stateReady, s.leftOut()
@@ -268,7 +271,7 @@ func (s *server) ready(ctx context.Context) (*client.Client, error) {
 		select {
 		case <-turned:
 		case <-ctx.Done():
-			if context.Cause(ctx) == errStarting {
+			if errors.Is(context.Cause(ctx), errStarting) {
 				return nil, refuse(sessions.RefusedUnavailable, "the MCP server %s is still starting; call again later", s.name)
 			}
 			return nil, cancelled()

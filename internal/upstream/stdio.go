@@ -56,7 +56,7 @@ func (l *stdioLink) Close() error {
 	return nil
 }
 
-func (l *stdioLink) GetSessionId() string { return "" }
+func (l *stdioLink) GetSessionId() string { return "" } //nolint:staticcheck // mcp-go's name
 
 func (l *stdioLink) SetNotificationHandler(handler func(mcp.JSONRPCNotification)) {
 	l.mu.Lock()

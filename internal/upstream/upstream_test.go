@@ -80,13 +80,13 @@ func checkCalls(t *testing.T, s *Servers) {
 	t.Helper()
 	ctx := soon(t)
 	expect(t, s.States()[0].Purpose == "Adds numbers." && s.States()[0].Tools == 6, "the state is %+v", s.States()[0])
-	got, _, err := callTool(t, ctx, s, "one", "add", `{"first":1,"second":2}`)
+	got, _, err := callTool(ctx, t, s, "one", "add", `{"first":1,"second":2}`)
 	must(t, err)
 	expect(t, string(got.Structured) == `{"sum":3}` && got.Content[0].Text == "done", "the sum is %+v", got)
-	got, _, err = callTool(t, ctx, s, "one", "delete-all", "")
+	got, _, err = callTool(ctx, t, s, "one", "delete-all", "")
 	must(t, err)
 	expect(t, got.IsError && got.Content[0].Text == "nothing is there", "the error is %+v", got)
-	got, answer, err := callTool(t, ctx, s, "one", "picture", "null")
+	got, answer, err := callTool(ctx, t, s, "one", "picture", "null")
 	must(t, err)
 	expect(t, len(got.Content) == 3 && got.Content[0].Type == "image" && string(answer.Attachments[*got.Content[0].Attachment]) == "pixels" &&
 		got.Content[1].URI == "x://1" && got.Content[2].Text == "two", "the picture is %s", answer.Body)
@@ -134,10 +134,10 @@ func awaitText(t *testing.T, file, text string) {
 // checkGrowth has a tool come up while the server runs.
 func checkGrowth(t *testing.T, s *Servers) {
 	t.Helper()
-	_, _, err := callTool(t, soon(t), s, "one", "grow", "")
+	_, _, err := callTool(soon(t), t, s, "one", "grow", "")
 	must(t, err)
 	until(t, s, func() bool { return s.States()[0].Tools == 7 })
-	got, _, err := callTool(t, soon(t), s, "one", "grown", "")
+	got, _, err := callTool(soon(t), t, s, "one", "grown", "")
 	must(t, err)
 	expect(t, got.Content[0].Text == "new", "the new tool said %+v", got)
 }
@@ -147,7 +147,7 @@ func checkGrowth(t *testing.T, s *Servers) {
 func TestEnvironmentAndSecrets(t *testing.T) {
 	t.Setenv("UPSTREAM_TEST_OURS", "private")
 	s := stdioServers(t, Options{}, "honest")
-	got, _, err := callTool(t, soon(t), s, "honest", "environ", "")
+	got, _, err := callTool(soon(t), t, s, "honest", "environ", "")
 	must(t, err)
 	environ := got.Content[0].Text
 	expect(t, strings.Contains(environ, "PATH=") && strings.Contains(environ, "DIRECTORY=/data/projects"), "the environment is %s", environ)
@@ -171,7 +171,7 @@ func TestRedirectsAndErrors(t *testing.T) {
 	s.Ready(soon(t))
 	state := s.States()[0]
 	expect(t, state.State == stateFailed && strings.Contains(state.Problem, "redirects elsewhere"), "the state is %+v", state)
-	_, _, err := callTool(t, soon(t), s, "away", "any", "")
+	_, _, err := callTool(soon(t), t, s, "away", "any", "")
 	refused(t, err, sessions.RefusedUnavailable, "redirects elsewhere", "tried again")
 	for _, secret := range []string{"sesame", "abcdefgh123"} {
 		expect(t, !strings.Contains(log.String()+state.Problem+err.Error(), secret), "%s is in %s%s", secret, log.String(), state.Problem)
@@ -210,7 +210,7 @@ func TestHTTPBounds(t *testing.T) {
 			_, _ = w.Write([]byte(before + `{"jsonrpc":"2.0","id":` + string(request.ID) + `,"result":` + result + "}" + behind))
 		}))
 		s := openServers(t, Options{}, map[string]any{"big": map[string]any{"url": ts.URL}})
-		_, _, err := callTool(t, soon(t), s, "big", "huge", "")
+		_, _, err := callTool(soon(t), t, s, "big", "huge", "")
 		refused(t, err, sessions.RefusedLimit, "32 MiB")
 		expect(t, s.States()[0].State == stateReady, "it is %+v", s.States()[0])
 		s.Close()
@@ -265,12 +265,12 @@ func TestArguments(t *testing.T) {
 		`[1]`:                          `JSON object`,
 		`{"first":1,"second":2,"x":3}`: `it takes first, second`,
 	} {
-		_, _, err := callTool(t, soon(t), s, "honest", "add", arguments)
+		_, _, err := callTool(soon(t), t, s, "honest", "add", arguments)
 		refused(t, err, sessions.RefusedInvalid, "honest.add", words)
 	}
-	_, _, err := callTool(t, soon(t), s, "honest", "ad", "{}")
+	_, _, err := callTool(soon(t), t, s, "honest", "ad", "{}")
 	refused(t, err, sessions.RefusedInvalid, `did you mean "add"`)
-	_, _, err = callTool(t, soon(t), s, "honset", "add", "{}")
+	_, _, err = callTool(soon(t), t, s, "honset", "add", "{}")
 	refused(t, err, sessions.RefusedInvalid, `did you mean "honest"`)
 	big := `{"first":1e999999999,"second":2}` // whose digits would fill the memory
 	of, err := s.server("honest")
