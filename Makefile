@@ -98,9 +98,11 @@ $(TOOLS)/uv-$(UV): | $(TOOLS)/bin/python
 	touch $@
 
 .PHONY: conformance
-conformance: setup $(CONFORMANCE)/npm.ready $(CONFORMANCE)/python.ready $(CONFORMANCE)/pythonv1.ready ## Run the official conformance suite, the Inspector and real clients; UPDATE=1 notes how it went
+conformance: setup $(CONFORMANCE)/npm.ready $(CONFORMANCE)/python.ready $(CONFORMANCE)/pythonv1.ready ## Run the official conformance suite, the Inspector, real clients and other servers; UPDATE=1 notes how it went
 	UNDERSTUDY_CONFORMANCE="$(CURDIR)/$(CONFORMANCE)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
 		$(GO) test -count=1 -timeout 20m -parallel 4 ./internal/conformance $(if $(UPDATE),-update)
+	UNDERSTUDY_CONFORMANCE="$(CURDIR)/$(CONFORMANCE)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
+		$(GO) test -count=1 -run '^TestRealServers' ./internal/e2e $(if $(UPDATE),-update)
 
 # Scripts of packages are not run: what we use needs none.
 $(CONFORMANCE)/npm.ready: testdata/conformance/package.json testdata/conformance/package-lock.json

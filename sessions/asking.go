@@ -97,10 +97,6 @@ func (qs *questions) consent(ctx context.Context, text string) Reply {
 	replied := make(chan Reply, 1)
 	question := &openQuestion{Asked: Asked{Prompt: text, Consent: true}, reply: func(r Reply) { replied <- r }}
 	qs.mu.Lock()
-	if qs.over {
-		qs.mu.Unlock()
-		return Reply{Refusal: "the run has ended"}
-	}
 	qs.enter(question)
 	qs.mu.Unlock()
 	select {

@@ -49,8 +49,8 @@ const (
 	// {"tools": [{"server", "module", "name", "function", "summary"}], "left_out": 0}, the
 	// best first.
 	ToolSearch ToolOp = "search"
-	// {"is_error", "structured", "content": [part]}: structured is left out where there is
-	// none; a part is {"type": "text", "text"}, {"type": "image" or "audio", "mime_type",
+	// {"is_error", "structured", "content": [part]}: structured is the data that the result
+	// is, unwrapped, and left out where there is none; a part is {"type": "text", "text"}, {"type": "image" or "audio", "mime_type",
 	// "attachment"}, {"type": "resource_link", "uri", "name", "title", "description",
 	// "mime_type"} or {"type": "resource", "uri", "mime_type", and "text" or "attachment"};
 	// attachment is an index into the answer's Attachments.

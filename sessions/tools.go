@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,15 +35,16 @@ type toolCalls struct {
 	session   *Session
 	execution *execution
 	rate      *rate.Limiter
-	consent   sync.Mutex // one consent is asked for at a time
+	consent   chan struct{} // has room for who asks: one consent is asked for at a time
 
 	mu     sync.Mutex
 	begun  int
 	denied map[string]string // what the user, or nobody, has agreed to, and how that is said
 	count  *ToolCalls        // nil before the first
 	uses   []ToolUse
-	kept   int  // bytes of their answers
-	over   bool // it is recorded
+	kept   int               // bytes of their answers
+	open   map[*ToolUse]bool // made and not answered
+	over   bool              // it is recorded
 }
 
 // newToolCalls returns nil where code reaches no other servers.
@@ -49,7 +52,7 @@ func newToolCalls(s *Session, e *execution) *toolCalls {
 	if s.options.Toolbox == nil {
 		return nil
 	}
-	return &toolCalls{session: s, execution: e, rate: rate.NewLimiter(toolRate, toolRate), denied: map[string]string{}}
+	return &toolCalls{session: s, execution: e, rate: rate.NewLimiter(toolRate, toolRate), consent: make(chan struct{}, 1), denied: map[string]string{}, open: map[*ToolUse]bool{}}
 }
 
 // Tool answers a request of the code's.
@@ -67,24 +70,53 @@ func (s sink) Tool(ctx context.Context, r ToolRequest) (*ToolAnswer, error) {
 	return s.tools.call(ctx, r)
 }
 
-// call makes a call that is allowed, and keeps what it came to.
+// call makes a call that is allowed, and keeps what it came to. What names no tool is not
+// kept: it may be anything.
 func (t *toolCalls) call(ctx context.Context, r ToolRequest) (*ToolAnswer, error) {
-	use := ToolUse{Server: r.Server, Tool: r.Name, Started: time.Now()}
+	client := t.session.owner()
+	consent, err := t.session.options.Toolbox.Permit(client, r)
+	if isInvalid(err) {
+		return nil, err
+	}
+	use := &ToolUse{Server: r.Server, Tool: r.Name, Started: time.Now()}
 	if len(r.Arguments) <= keptArguments {
 		use.Arguments = r.Arguments
 	}
-	err := t.admit(ctx, r)
+	if err == nil {
+		err = t.admit(ctx)
+	}
+	if err == nil && consent != nil {
+		err = t.permit(ctx, client, r, *consent)
+	}
+	if err == nil {
+		err = t.begin(use)
+	}
 	var answer *ToolAnswer
 	if err == nil {
 		answer, err = t.session.options.Toolbox.Answer(ctx, r)
 	}
-	use.Seconds = time.Since(use.Started).Seconds()
 	t.keep(use, answer, err)
 	return answer, err
 }
 
-// admit returns when the call may be made.
-func (t *toolCalls) admit(ctx context.Context, r ToolRequest) error {
+func isInvalid(err error) bool {
+	var refusal *ToolRefusal
+	return errors.As(err, &refusal) && refusal.Kind == RefusedInvalid
+}
+
+// begin has the call recorded even if the run ends before it.
+func (t *toolCalls) begin(use *ToolUse) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return cancelledTool()
+	}
+	t.open[use] = true
+	return nil
+}
+
+// admit returns when the run may make one more call.
+func (t *toolCalls) admit(ctx context.Context) error {
 	t.mu.Lock()
 	t.begun++
 	begun, most := t.begun, t.session.options.MaxToolCalls
@@ -95,22 +127,21 @@ func (t *toolCalls) admit(ctx context.Context, r ToolRequest) error {
 	if err := t.rate.Wait(ctx); err != nil {
 		return cancelledTool()
 	}
-	return t.permit(ctx, r)
+	return nil
 }
 
 func cancelledTool() error {
 	return &ToolRefusal{RefusedCancelled, "the call was cancelled: the run has ended, or waits for it no more"}
 }
 
-// permit asks the user where nothing else allows the call.
-func (t *toolCalls) permit(ctx context.Context, r ToolRequest) error {
-	client := t.session.owner()
-	consent, err := t.session.options.Toolbox.Permit(client, r)
-	if err != nil || consent == nil {
-		return err
+// permit asks the user, unless they have answered before.
+func (t *toolCalls) permit(ctx context.Context, client Client, r ToolRequest, consent Consent) error {
+	select {
+	case t.consent <- struct{}{}:
+		defer func() { <-t.consent }()
+	case <-ctx.Done():
+		return cancelledTool()
 	}
-	t.consent.Lock()
-	defer t.consent.Unlock()
 	agreement := string(client) + " " + consent.Key // another may come to own the session
 	switch {
 	case ctx.Err() != nil:
@@ -122,7 +153,7 @@ func (t *toolCalls) permit(ctx context.Context, r ToolRequest) error {
 	why, denied := t.denied[consent.Key]
 	t.mu.Unlock()
 	if !denied {
-		why, denied = t.ask(ctx, client, *consent, agreement)
+		why, denied = t.ask(ctx, client, consent, agreement)
 	}
 	switch {
 	case !denied:
@@ -174,7 +205,13 @@ func (s *Session) agree(key string) {
 }
 
 // keep adds a call to the record.
-func (t *toolCalls) keep(use ToolUse, answer *ToolAnswer, err error) {
+func (t *toolCalls) keep(use *ToolUse, answer *ToolAnswer, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, use)
+	if t.over || isInvalid(err) { // with wrong arguments it has not been made
+		return
+	}
 	var refusal *ToolRefusal
 	switch {
 	case err == nil:
@@ -183,18 +220,21 @@ func (t *toolCalls) keep(use ToolUse, answer *ToolAnswer, err error) {
 		for _, data := range answer.Attachments {
 			use.Bytes += len(data)
 		}
-	case errors.As(err, &refusal) && refusal.Kind == RefusedInvalid:
-		return // what is no tool's name may be anything
+		if len(answer.Body) <= keptAnswer && t.kept+len(answer.Body) <= keptAnswers {
+			use.Result = answer.Body
+		}
 	case errors.As(err, &refusal):
 		use.Status, use.Message = string(refusal.Kind), refusal.Message
 	default:
 		use.Status, use.Message = string(RefusedUnavailable), err.Error()
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.over {
-		return
-	}
+	t.add(use)
+}
+
+// add counts a call, and keeps what there is room for. The caller holds mu.
+func (t *toolCalls) add(use *ToolUse) {
+	use.Seconds = time.Since(use.Started).Seconds()
+	use.Message = fmt.Sprintf("%.1000s", use.Message)
 	if t.count == nil {
 		t.count = &ToolCalls{ByTool: map[string]int{}}
 	}
@@ -203,14 +243,10 @@ func (t *toolCalls) keep(use ToolUse, answer *ToolAnswer, err error) {
 	if use.Status != "ok" {
 		t.count.Failed++
 	}
-	if len(t.uses) == keptUses {
-		return
+	if len(t.uses) < keptUses {
+		t.kept += len(use.Result)
+		t.uses = append(t.uses, *use)
 	}
-	if answer != nil && len(answer.Body) <= keptAnswer && t.kept+len(answer.Body) <= keptAnswers {
-		use.Result = answer.Body
-		t.kept += len(answer.Body)
-	}
-	t.uses = append(t.uses, use)
 }
 
 // statusOf returns how a tool says that its call went.
@@ -226,7 +262,7 @@ func statusOf(body json.RawMessage) (status, message string) {
 	}
 	for _, part := range said.Content {
 		if part.Text != "" {
-			return "error", fmt.Sprintf("%.1000s", part.Text)
+			return "error", part.Text
 		}
 	}
 	return "error", ""
@@ -241,7 +277,8 @@ func (t *toolCalls) forget() {
 	}
 }
 
-// finish returns the calls that have ended; later ones are nobody's.
+// finish returns the calls that were made; later ones are nobody's. Those without an answer
+// yet have been cancelled with the run.
 func (t *toolCalls) finish() (*ToolCalls, []ToolUse) {
 	if t == nil {
 		return nil, nil
@@ -249,5 +286,10 @@ func (t *toolCalls) finish() (*ToolCalls, []ToolUse) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.over = true
+	for _, use := range slices.SortedFunc(maps.Keys(t.open), func(a, b *ToolUse) int { return a.Started.Compare(b.Started) }) {
+		use.Status, use.Message = string(RefusedCancelled), "the run ended before its answer"
+		t.add(use)
+	}
+	clear(t.open)
 	return t.count, t.uses
 }

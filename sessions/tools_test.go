@@ -3,314 +3,408 @@ package sessions
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"understudy/internal/check"
 )
 
-// box has the tools read, write, never and fail of one server, which answer with their name.
-type box struct {
+// upstreams is a Toolbox with one server, s. Its tools are read, which may be called, never,
+// which may not, fail, which says that it failed, large and hang; any other asks.
+type upstreams struct {
 	mu     sync.Mutex
-	called []string
-	always []string
+	always map[string]bool
+	calls  int
 }
 
-func (b *box) Permit(client Client, r ToolRequest) (*Consent, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (u *upstreams) Permit(client Client, r ToolRequest) (*Consent, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	switch {
+	case strings.HasPrefix(r.Name, "none"):
+		return nil, &ToolRefusal{RefusedInvalid, "there is no such tool"}
 	case r.Name == "never":
-		return nil, &ToolRefusal{RefusedDenied, "never"}
-	case r.Name == "nothing":
-		return nil, &ToolRefusal{RefusedInvalid, "there is none"}
-	case strings.HasPrefix(r.Name, "write") && !slices.Contains(b.always, string(client)+r.Name):
-		return &Consent{Key: "s." + r.Name, Text: "may it " + r.Name + "?"}, nil
+		return nil, &ToolRefusal{RefusedDenied, "it may not be called"}
+	case strings.HasPrefix(r.Name, "write") && !u.always[string(client)+r.Name]:
+		return &Consent{Key: r.Name, Text: "May it " + r.Name + "?"}, nil
 	}
 	return nil, nil
 }
 
-func (b *box) Allow(client Client, consent Consent) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.always = append(b.always, string(client)+strings.TrimPrefix(consent.Key, "s."))
+func (u *upstreams) Allow(client Client, c Consent) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.always[string(client)+c.Key] = true
 	return nil
 }
 
-func (b *box) Answer(ctx context.Context, r ToolRequest) (*ToolAnswer, error) {
-	if r.Op == ToolCatalog {
-		return &ToolAnswer{Body: json.RawMessage(`{"servers":[]}`)}, nil
-	}
-	if r.Name == "hang" {
+func (u *upstreams) Answer(ctx context.Context, r ToolRequest) (*ToolAnswer, error) {
+	u.mu.Lock()
+	u.calls++
+	u.mu.Unlock()
+	text, failed := r.Name, r.Name == "fail"
+	switch r.Name {
+	case "large":
+		text = strings.Repeat("x", keptAnswer-100)
+	case "hang":
 		<-ctx.Done()
-		return nil, &ToolRefusal{RefusedCancelled, "cancelled"}
+		return nil, cancelledTool()
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.called = append(b.called, r.Name)
-	return &ToolAnswer{Body: json.RawMessage(fmt.Sprintf(`{"is_error":%v,"content":[{"type":"text","text":%q}]}`, r.Name == "fail", r.Name))}, nil
+	body, _ := json.Marshal(map[string]any{"is_error": failed, "content": []any{map[string]any{"text": text}}})
+	return &ToolAnswer{Body: body, Attachments: [][]byte{make([]byte, 10)}}, nil
 }
 
-// callsTools is a starter whose workers call each word of a line of code at once, as
-// threads do, and print how it went, sorted; "catalog" asks for that and "ask" a person.
-func callsTools() *fakeStarter {
+// calling is a starter whose workers make a call for each line of code, and print what it
+// came to. What "&" parts are threads, each begun a second after the one before; "5 read"
+// are five calls, input is one of input(), and leave starts a call and does not wait for it.
+func calling() *fakeStarter {
 	return workerThat(func(w *fakeWorker, r Request, sink Sink) (Outcome, error) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
-		over := make(chan struct{})
-		defer close(over)
-		interrupted := false
+		done := make(chan struct{})
 		go func() {
-			select {
-			case <-w.stopped:
-				interrupted = true
-				cancel()
-			case <-over:
+			defer close(done)
+			for line := range strings.SplitSeq(r.Code, "\n") {
+				var threads sync.WaitGroup
+				for i, word := range strings.Split(line, " & ") {
+					threads.Go(func() {
+						time.Sleep(time.Duration(i) * time.Second)
+						perform(ctx, w, sink, word)
+					})
+				}
+				threads.Wait()
 			}
 		}()
-		for _, line := range strings.Split(r.Code, "\n") {
-			words := strings.Fields(line)
-			said := make([]string, len(words))
-			var all sync.WaitGroup
-			for i, word := range words {
-				all.Go(func() { said[i] = word + "=" + w.callTool(ctx, sink, word) })
-			}
-			all.Wait()
-			slices.Sort(said)
-			sink.Output(Stdout, fmt.Appendln(nil, strings.Join(said, " ")))
+		select {
+		case <-done:
+			return Outcome{OK: true}, nil
+		case <-w.stopped:
+			return Outcome{Signalled: true, Exception: &Exception{Type: "KeyboardInterrupt"}}, nil
+		case <-w.exited:
+			return Outcome{}, w.crash
 		}
-		return Outcome{OK: !interrupted, Signalled: interrupted}, nil
 	})
 }
 
-func (w *fakeWorker) callTool(ctx context.Context, sink Sink, word string) string {
-	request := ToolRequest{Op: ToolCall, Server: "s", Name: word, Arguments: json.RawMessage(`{}`)}
-	switch word {
-	case "catalog":
-		request = ToolRequest{Op: ToolCatalog}
-	case "ask":
+func perform(ctx context.Context, w *fakeWorker, sink Sink, word string) {
+	name, times := word, 1
+	_, _ = fmt.Sscanf(word, "%d %s", &times, &name)
+	switch name {
+	case "crash":
+		if w == w.starter.started()[0] {
+			w.die("killed by SIGSEGV")
+			<-ctx.Done()
+		}
+		return
+	case "input":
 		replies := make(chan Reply, 1)
-		sink.Ask(Question{Prompt: "name?", Reply: func(r Reply) { replies <- r }})
+		sink.Ask(Question{Prompt: "input", Reply: func(r Reply) { replies <- r }})
 		select {
 		case r := <-replies:
-			return r.Text + r.Refusal
+			sink.Output(Stdout, fmt.Appendf(nil, "input %s%s\n", r.Text, r.Refusal))
 		case <-ctx.Done():
-			return "interrupted"
+		}
+		return
+	case "leave":
+		go func() { _, _ = sink.Tool(ctx, ToolRequest{Op: ToolCall, Server: "s", Name: "hang"}) }()
+		time.Sleep(time.Second)
+		return
+	}
+	for range times {
+		text := name + " done\n"
+		if _, err := sink.Tool(ctx, ToolRequest{Op: ToolCall, Server: "s", Name: name, Arguments: json.RawMessage(`{}`)}); err != nil {
+			text = name + ": " + err.Error() + "\n"
+		}
+		if times == 1 {
+			sink.Output(Stdout, []byte(text))
 		}
 	}
-	_, err := sink.Tool(ctx, request)
-	var refusal *ToolRefusal
-	if errors.As(err, &refusal) {
-		return string(refusal.Kind)
-	}
-	return map[bool]string{true: "ok", false: "lost"}[err == nil]
 }
 
-// withTools runs a test with sessions whose code reaches b.
-func withTools(t *testing.T, b *box, change func(*Options), test func(t *testing.T, m *Manager)) {
+// toolSessions runs a test with a manager of such sessions, which survive crashes.
+func toolSessions(t *testing.T, change func(*Options), test func(t *testing.T, m *Manager, u *upstreams)) {
 	t.Helper()
-	manage(t, callsTools(), func(o *Options) {
-		o.Toolbox, o.MaxToolCalls = b, 100
+	u := &upstreams{always: map[string]bool{}}
+	f := calling()
+	f.forks = true
+	survive(t, f, func(o *Options) {
+		o.Toolbox, o.MaxToolCalls = u, 2000
 		if change != nil {
 			change(o)
 		}
-	}, func(t *testing.T, m *Manager, _ *fakeStarter) { test(t, m) })
+	}, func(t *testing.T, m *Manager, _ *fakeStarter) { test(t, m, u) })
 }
 
-// chooser is a person who agrees with these choices, one after another; "" declines.
-func chooser(asked *[]string, choices ...string) Asking {
-	var mu sync.Mutex
-	return Asking{Consent: true, Ask: func(_ context.Context, q Asked) Reply {
-		mu.Lock()
-		defer mu.Unlock()
-		*asked = append(*asked, q.Prompt)
-		if !q.Consent {
-			return Reply{Text: "ada"}
+// chooser is a user who takes a while to choose, or to answer input().
+type chooser struct {
+	choice Reply
+	after  time.Duration
+	mu     sync.Mutex
+	asked  []string
+	told   int // questions that were taken back
+}
+
+func (c *chooser) asking() Asking {
+	return Asking{Consent: true, Ask: func(ctx context.Context, asked Asked) Reply {
+		c.mu.Lock()
+		c.asked = append(c.asked, asked.Prompt)
+		c.mu.Unlock()
+		select {
+		case <-time.After(c.after):
+		case <-ctx.Done():
+			c.mu.Lock()
+			c.told++
+			c.mu.Unlock()
+			return Reply{Refusal: "too late"}
 		}
-		choice := choices[0]
-		choices = choices[1:]
-		if choice == "" {
-			return Reply{Refusal: "the user declined to answer"}
+		if !asked.Consent {
+			return Reply{Text: "typed"}
 		}
-		return Reply{Text: choice}
+		return c.choice
 	}}
 }
 
-func TestToolsThatNeedNoConsent(t *testing.T) {
-	b := &box{}
-	withTools(t, b, nil, func(t *testing.T, m *Manager) {
-		r := mustRun(t, m, RunRequest{Code: "catalog read fail never nothing"})
-		expect(t, r.Stdout == "catalog=ok fail=ok never=denied nothing=invalid read=ok\n", "%q", r.Stdout)
-		check.Insist(t, r.ToolCalls != nil, "it is not in the record")
-		got := r.ToolCalls
-		expect(t, got.Count == 3 && got.Failed == 2 && got.ByTool["s.read"] == 1 && got.ByTool["s.nothing"] == 0, "%+v", got)
-		expect(t, run(t, m, "catalog").ToolCalls == nil, "a look at what there is counts")
-	})
+// asks returns what was asked since the last time.
+func (c *chooser) asks() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	asked := c.asked
+	c.asked = nil
+	return asked
 }
 
-func TestToolsWithoutToolbox(t *testing.T) {
-	manage(t, callsTools(), nil, func(t *testing.T, m *Manager, _ *fakeStarter) {
-		r := run(t, m, "read catalog")
-		expect(t, r.Stdout == "catalog=unavailable read=unavailable\n" && r.ToolCalls == nil, "%q", r.Stdout)
-	})
-}
+const refusedByUser = "write: s.write may not be called: the user has refused it. The server's operator can allow it with --mcp-allow s.write\n"
 
-func TestConsent(t *testing.T) {
-	for name, test := range map[string]struct {
-		choices []string
-		code    string
-		want    string
-		asked   int
+// TestChoices: how often the user is asked after each.
+func TestChoices(t *testing.T) {
+	for _, test := range []struct {
+		choice                                           Reply
+		first, second, restarted, inBranch, anew, others int
+		denied                                           bool
 	}{
-		"once is for one call":           {[]string{ChoiceOnce, ChoiceOnce}, "write\nwrite", "write=ok\nwrite=ok\n", 2},
-		"this interpreter":               {[]string{ChoiceInterpreter}, "write\nwrite", "write=ok\nwrite=ok\n", 1},
-		"always":                         {[]string{ChoiceAlways}, "write\nwrite", "write=ok\nwrite=ok\n", 1},
-		"no":                             {[]string{ChoiceDeny}, "write\nwrite", "write=denied\nwrite=denied\n", 1},
-		"the form was closed":            {[]string{""}, "write\nwrite", "write=denied\nwrite=denied\n", 1},
-		"nonsense is no consent":         {[]string{"yes"}, "write", "write=denied\n", 1},
-		"another tool is another matter": {[]string{ChoiceAlways, ChoiceDeny}, "write\nwrite2", "write=ok\nwrite2=denied\n", 2},
-		"threads are asked for in turn":  {[]string{ChoiceInterpreter}, "write write write", "write=ok write=ok write=ok\n", 1},
-		"and each that is once":          {[]string{ChoiceOnce, ChoiceOnce, ChoiceOnce}, "write write write", "write=ok write=ok write=ok\n", 3},
-		"beside a question":              {[]string{ChoiceOnce}, "write ask", "ask=ada write=ok\n", 2},
+		{Reply{Text: ChoiceOnce}, 2, 1, 1, 1, 1, 1, false},
+		{Reply{Text: ChoiceInterpreter}, 1, 0, 0, 1, 1, 1, false},
+		{Reply{Text: ChoiceAlways}, 1, 0, 0, 0, 0, 1, false},
+		{Reply{Text: ChoiceDeny}, 1, 1, 1, 1, 1, 1, true},
+		{Reply{Text: "yes"}, 1, 1, 1, 1, 1, 1, true},
+		{Reply{Refusal: "the user declined to answer"}, 1, 1, 1, 1, 1, 1, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			withTools(t, &box{}, nil, func(t *testing.T, m *Manager) {
-				var asked []string
-				r := mustRun(t, m, RunRequest{Code: test.code, Asking: chooser(&asked, test.choices...)})
-				expect(t, r.Stdout == test.want && len(asked) == test.asked, "it printed %q, and %q were asked", r.Stdout, asked)
+		t.Run(test.choice.Text+test.choice.Refusal, func(t *testing.T) {
+			toolSessions(t, nil, func(t *testing.T, m *Manager, u *upstreams) {
+				c := &chooser{choice: test.choice}
+				made := 0
+				runs := func(what string, client Client, id, code string, want int) string {
+					t.Helper()
+					before := u.calls
+					r := runAs(t, m, client, RunRequest{Code: code, InterpreterID: id, Asking: c.asking()})
+					asked := len(c.asks())
+					expect(t, asked == want, "%s: asked %d times, not %d: %s", what, asked, want, r.Stdout)
+					expect(t, (u.calls > before) != test.denied && strings.Contains(r.Stdout, "--mcp-allow") == test.denied, "%s: %s", what, r.Stdout)
+					made++
+					return r.InterpreterID
+				}
+				id := runs("the first run", me, "", "write\nwrite", test.first)
+				runs("the second", me, id, "write", test.second)
+				restart(t, m)
+				runs("after a restart", me, id, "write", test.restarted)
+				runs("a branch", me, branch(t, m, id).ID, "write", test.inBranch)
+				remove(t, m, id)
+				runs("a new one", me, "", "write", test.anew)
+				runs("another client", other, "", "write", test.others)
+				runs("another tool", me, "", "write_more", 1)
 			})
 		})
 	}
 }
 
-// What was agreed to for an interpreter ends with it, and is its client's; what is for
-// always is the client's.
-func TestHowFarConsentGoes(t *testing.T) {
-	for choice, want := range map[string]string{ChoiceInterpreter: "write=denied\n", ChoiceAlways: "write=ok\n"} {
-		withTools(t, &box{}, nil, func(t *testing.T, m *Manager) {
-			var asked []string
-			r := mustRun(t, m, RunRequest{Code: "write", Asking: chooser(&asked, choice)})
-			again := run(t, m, "write")
-			expect(t, again.Stdout == "write=ok\n", "%s: the next run printed %q", choice, again.Stdout)
-			must(t, m.Delete(t.Context(), me, r.InterpreterID))
-			fresh := run(t, m, "write")
-			expect(t, fresh.Stdout == want, "%s: a fresh interpreter printed %q", choice, fresh.Stdout)
-			other, err := m.Run(t.Context(), "somebody", RunRequest{Code: "write"})
-			must(t, err)
-			expect(t, other.Stdout == "write=denied\n", "%s: another client's printed %q", choice, other.Stdout)
+// TestThreadsAreAskedOneAfterAnother, and what the first is told holds for the next.
+func TestThreadsAreAskedOneAfterAnother(t *testing.T) {
+	for choice, want := range map[string]int{ChoiceOnce: 3, ChoiceInterpreter: 1, ChoiceAlways: 1, ChoiceDeny: 1} {
+		toolSessions(t, nil, func(t *testing.T, m *Manager, _ *upstreams) {
+			c := &chooser{choice: Reply{Text: choice}, after: 10 * time.Second}
+			r := mustRun(t, m, RunRequest{Code: "write & write & write", Asking: c.asking(), Wait: time.Minute})
+			said := map[bool]string{true: refusedByUser, false: "write done\n"}[choice == ChoiceDeny]
+			wantOut(t, r, strings.Repeat(said, 3))
+			asked := c.asks()
+			expect(t, len(asked) == want && asked[0] == "May it write?", "%s: asked %q", choice, asked)
 		})
 	}
 }
 
-// A model never agrees in its user's place: not with lines, and it is shown no question.
-func TestNobodyToConsent(t *testing.T) {
-	withTools(t, &box{}, nil, func(t *testing.T, m *Manager) {
-		for name, asking := range map[string]Asking{
-			"nobody can be asked": {},
-			"nobody may be":       {Ask: func(context.Context, Asked) Reply { t.Error("asked"); return Reply{Text: ChoiceOnce} }},
-			"it went wrong":       {Consent: true, Ask: func(context.Context, Asked) Reply { return Reply{Unasked: true} }},
-			"not even by return":  {Return: true},
-		} {
-			r := mustRun(t, m, RunRequest{Code: "write", Asking: asking})
-			expect(t, r.Stdout == "write=denied\n" && r.Question == nil && r.Status == StatusOK, "%s: %q %s %+v", name, r.Stdout, r.Status, r.Question)
-		}
-		r := mustRun(t, m, RunRequest{Code: "ask\nwrite"})
-		check.Insist(t, r.Status == StatusAsking, "%+v", r)
-		r = give(t, m, "ada", ChoiceAlways)
-		expect(t, r.Stdout == "ask=ada\nwrite=denied\n", "with a line ahead: %q", r.Stdout)
-	})
-}
-
-// Where a call has been answered before somebody could be asked, the next one asks.
-func TestConsentOfALaterCall(t *testing.T) {
-	withTools(t, &box{}, func(o *Options) { o.Wait = time.Second }, func(t *testing.T, m *Manager) {
-		slow := chooser(new([]string), ChoiceOnce)
-		slow.Ask = func(ctx context.Context, q Asked) Reply {
-			time.Sleep(2 * time.Second)
-			return Reply{Text: ChoiceOnce}
-		}
-		r := mustRun(t, m, RunRequest{Code: "write", Asking: slow})
-		check.Insist(t, r.Status == StatusAsking && r.PersonAsked, "%+v", r)
-		_, err := m.Await(t.Context(), me, WaitRequest{Lines: []string{ChoiceOnce}, Wait: time.Millisecond})
-		expect(t, err != nil && strings.Contains(err.Error(), "asks nothing now"), "the model's answer was taken: %v", err)
-		r, err = m.Await(t.Context(), me, WaitRequest{Wait: time.Hour, Asking: slow})
-		expect(t, err == nil && r.Stdout == "write=ok\n", "%+v %v", r, err)
-	})
-}
-
-// In the newest era the call returns with the question, and another brings the reply.
-func TestConsentByReturn(t *testing.T) {
-	withTools(t, &box{}, nil, func(t *testing.T, m *Manager) {
-		r := mustRun(t, m, RunRequest{Code: "write", Asking: Asking{Return: true, Consent: true}})
-		check.Insist(t, r.Question != nil && r.Question.Consent && r.Question.Prompt == "may it write?", "%+v", r)
-		answer := &Answer{Execution: r.Execution, Question: r.Question.Number, Reply: Reply{Text: ChoiceOnce}}
-		r, err := m.Await(t.Context(), me, WaitRequest{Answer: answer, Wait: time.Hour, Asking: Asking{Return: true, Consent: true}})
-		expect(t, err == nil && r.Stdout == "write=ok\n", "%+v %v", r, err)
-	})
-}
-
-// An interrupt ends a call, and a consent that is being asked for.
-func TestToolsAreInterrupted(t *testing.T) {
-	for _, code := range []string{"hang", "write"} {
-		withTools(t, &box{}, func(o *Options) { o.Wait = time.Second }, func(t *testing.T, m *Manager) {
-			told := make(chan struct{})
-			never := Asking{Consent: true, Ask: func(ctx context.Context, _ Asked) Reply {
-				<-ctx.Done()
-				close(told)
-				return Reply{Text: ChoiceAlways}
-			}}
-			r := mustRun(t, m, RunRequest{Code: code, Asking: never})
-			check.Insist(t, r.Status.Runs(), "%+v", r)
-			_, err := m.Interrupt(t.Context(), me, r.InterpreterID)
-			must(t, err)
-			r, err = m.Await(t.Context(), me, WaitRequest{Wait: time.Hour})
-			expect(t, err == nil && r.Status == StatusInterrupted && r.Stdout == code+"=cancelled\n", "%+v %v", r, err)
-			if code == "write" {
-				<-told
-			}
+// TestWhereNobodyCanConsent the call is refused, and the model is not asked.
+func TestWhereNobodyCanConsent(t *testing.T) {
+	anonymous := (&chooser{choice: Reply{Text: ChoiceAlways}}).asking()
+	anonymous.Consent = false
+	for name, test := range map[string]struct {
+		client Client
+		asking Asking
+	}{
+		"a client that can't ask":      {me, Asking{}},
+		"one without authentication":   {me, anonymous},
+		"likewise, of the newest era":  {me, byReturn},
+		"one that says so and doesn't": {me, Asking{Consent: true, Ask: func(context.Context, Asked) Reply { return Reply{Unasked: true} }}},
+		"the operator":                 {Operator, Asking{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			toolSessions(t, nil, func(t *testing.T, m *Manager, u *upstreams) {
+				id := mustRun(t, m, RunRequest{Code: "read"}).InterpreterID
+				r := runAs(t, m, test.client, RunRequest{Code: "write\nwrite & read", InterpreterID: id, Asking: test.asking})
+				no := "write: s.write may not be called: it is not a tool that only reads, and nobody could be asked. The server's operator can allow it with --mcp-allow s.write\n"
+				expect(t, r.Status == StatusOK && u.calls == 2, "%+v, %d calls", r, u.calls)
+				wantOut(t, r, no+no+"read done\n")
+			})
 		})
 	}
 }
 
-func TestToolLimitAndRate(t *testing.T) {
-	withTools(t, &box{}, nil, func(t *testing.T, m *Manager) {
+// TestAModelNeverConsents: neither by operation answer nor by lines that it gives ahead.
+func TestAModelNeverConsents(t *testing.T) {
+	toolSessions(t, nil, func(t *testing.T, m *Manager, u *upstreams) {
+		c := &chooser{choice: Reply{Text: ChoiceDeny}, after: time.Minute}
+		r := mustRun(t, m, RunRequest{Code: "write & input", Asking: c.asking(), Wait: 10 * time.Second})
+		expect(t, r.Prompt == "May it write?" && r.PersonAsked, "%+v", r)
+		wantCode(t, errOf(m.Await(t.Context(), me, WaitRequest{Lines: []string{ChoiceAlways}})), CodeInvalid, "asks nothing now")
+		got := wait(t, m).Stdout + give(t, m, "x").Stdout
+		expect(t, strings.Contains(got, refusedByUser) && strings.Contains(got, "input x\n"), "%q", got)
+		mustRun(t, m, RunRequest{Code: "input\nwrite\ninput"})
+		r = give(t, m, "x", ChoiceAlways)
+		expect(t, u.calls == 0 && len(u.always) == 0 && strings.Contains(r.Stdout, "--mcp-allow") && strings.HasSuffix(r.Stdout, "input always\n"), "%+v", r)
+	})
+}
+
+// TestConsentAndInput wait for each other, and each gets its own reply.
+func TestConsentAndInput(t *testing.T) {
+	for code, want := range map[string]string{
+		"write & input": "May it write? input: write done\ninput typed\n",
+		"input & write": "input May it write?: input typed\nwrite done\n",
+	} {
+		toolSessions(t, nil, func(t *testing.T, m *Manager, _ *upstreams) {
+			c := &chooser{choice: Reply{Text: ChoiceOnce}, after: 5 * time.Second}
+			r := mustRun(t, m, RunRequest{Code: code, Asking: c.asking(), Wait: time.Minute})
+			got := strings.Join(c.asks(), " ") + ": " + r.Stdout
+			expect(t, got == want, "%q", got)
+		})
+	}
+}
+
+// TestWhatEndsAConsent: who is asked is told, and nothing is taken for a refusal.
+func TestWhatEndsAConsent(t *testing.T) {
+	for name, end := range map[string]func(*testing.T, *Manager){
+		"an interrupt":   func(t *testing.T, m *Manager) { interrupt(t, m) },
+		"the time limit": func(*testing.T, *Manager) { time.Sleep(time.Hour) },
+		"a restart":      func(t *testing.T, m *Manager) { restart(t, m) },
+		"a death":        func(_ *testing.T, m *Manager) { m.options.Starter.(*fakeStarter).lead().die("killed") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			toolSessions(t, nil, func(t *testing.T, m *Manager, u *upstreams) {
+				c := &chooser{choice: Reply{Text: ChoiceAlways}, after: 2 * time.Hour}
+				r := mustRun(t, m, RunRequest{Code: "write & write", Asking: c.asking(), Wait: time.Second * 5})
+				expect(t, r.Prompt == "May it write?", "%+v", r)
+				end(t, m)
+				synctest.Wait()
+				expect(t, c.told == 1 && u.calls == 0 && len(c.asks()) == 1, "told %d times, %d calls", c.told, u.calls)
+				c.after = 0
+				r = mustRun(t, m, RunRequest{Code: "write", Asking: c.asking()})
+				expect(t, r.Stdout == "write done\n" && len(c.asks()) == 1, "%+v", r)
+			})
+		})
+	}
+}
+
+// TestAConsentAfterACrash: the code that is run once more can ask.
+func TestAConsentAfterACrash(t *testing.T) {
+	toolSessions(t, func(o *Options) { o.RerunAfterCrash = true }, func(t *testing.T, m *Manager, _ *upstreams) {
+		c := &chooser{choice: Reply{Text: ChoiceOnce}}
+		r := mustRun(t, m, RunRequest{Code: "crash\nwrite", Asking: c.asking()})
+		wantOut(t, r, "write done\n")
+	})
+}
+
+// TestAConsentWithoutACaller is put by the next call that waits.
+func TestAConsentWithoutACaller(t *testing.T) {
+	toolSessions(t, nil, func(t *testing.T, m *Manager, _ *upstreams) {
+		c := &chooser{choice: Reply{Text: ChoiceOnce}}
+		letRun(t, m, RunRequest{Code: "write"})
+		l := list(t, m)[0]
+		expect(t, l.Status != "asking" && l.Prompt == "", "it is no question for the model: %+v", l)
+		r, err := m.Await(t.Context(), me, WaitRequest{Asking: c.asking(), Wait: time.Minute})
+		expect(t, err == nil && r.Stdout == "write done\n" && len(c.asks()) == 1, "%+v, %v", r, err)
+	})
+}
+
+// TestTheCallReturnsWithTheConsent, as clients of the newest era want it.
+func TestTheCallReturnsWithTheConsent(t *testing.T) {
+	toolSessions(t, nil, func(t *testing.T, m *Manager, u *upstreams) {
+		modern := Asking{Return: true, Consent: true}
+		r := mustRun(t, m, RunRequest{Code: "write & write", Asking: modern})
+		if r.Question == nil || *r.Question != (Asked{1, "May it write?", true}) {
+			t.Fatalf("%+v", r)
+		}
+		reply := func(question int, choice string) *Result {
+			t.Helper()
+			r, err := m.Await(t.Context(), me, WaitRequest{Asking: modern, Answer: &Answer{1, question, Reply{Text: choice}}})
+			must(t, err)
+			return r
+		}
+		time.Sleep(time.Minute)
+		if r = reply(1, ChoiceOnce); r.Question == nil || *r.Question != (Asked{2, "May it write?", true}) || u.calls != 1 {
+			t.Fatalf("%+v", r)
+		}
+		if r = reply(1, ChoiceAlways); r.Question == nil || r.Question.Number != 2 || u.calls != 1 {
+			t.Fatalf("a reply that comes twice: %+v", r)
+		}
+		wantOut(t, reply(2, ChoiceDeny), "write done\n"+refusedByUser)
+	})
+}
+
+// TestBoundsOfCalls: their number and rate.
+func TestBoundsOfCalls(t *testing.T) {
+	toolSessions(t, func(o *Options) { o.MaxToolCalls = 200 }, func(t *testing.T, m *Manager, u *upstreams) {
 		began := time.Now()
-		r := run(t, m, strings.Repeat("read ", 102))
-		expect(t, strings.Count(r.Stdout, "=ok") == 100 && strings.Count(r.Stdout, "=limit") == 2, "%q", r.Stdout)
-		if took := time.Since(began); took != time.Second { // the bubble's time: 50 at once, 50 in the second after
-			t.Errorf("100 calls took %s", took)
-		}
-		r = run(t, m, "read")
-		expect(t, r.Stdout == "read=ok\n", "the next run: %q", r.Stdout)
+		r := mustRun(t, m, RunRequest{Code: "199 read\nread\nread\nwrite", Wait: time.Minute})
+		expect(t, u.calls == 200, "%d calls were made", u.calls)
+		expect(t, strings.HasPrefix(r.Stdout, "read done\nread: this run has made 200 calls"), "%s", r.Stdout)
+		wantTook(t, began, time.Duration(200-toolRate)*time.Second/toolRate)
+		wantOut(t, run(t, m, "read\nnever\nnone"), "read done\nnever: it may not be called\nnone: there is no such tool\n")
 	})
 }
 
-// The Recorder gets each call, within bounds.
-func TestToolsAreRecorded(t *testing.T) {
-	calls := &toolCalls{}
-	long := &ToolAnswer{Body: json.RawMessage(`"` + strings.Repeat("x", keptAnswer) + `"`), Attachments: [][]byte{make([]byte, 10)}}
-	calls.keep(ToolUse{Server: "s", Tool: "t"}, long, nil)
-	calls.keep(ToolUse{Server: "s", Tool: "t"}, nil, &ToolRefusal{RefusedInvalid, "no"})
-	calls.keep(ToolUse{Server: "s", Tool: "t"}, &ToolAnswer{Body: json.RawMessage(`{"is_error":true,"content":[{"text":""},{"text":"bad"}]}`)}, nil)
-	count, uses := calls.finish()
-	check.Insist(t, len(uses) == 2 && count.Count == 2 && count.Failed == 1, "%+v %+v", count, uses)
-	expect(t, uses[0].Result == nil && uses[0].Bytes == keptAnswer+12 && uses[0].Status == "ok", "%+v", uses[0])
-	expect(t, uses[1].Status == "error" && uses[1].Message == "bad" && uses[1].Result != nil, "%+v", uses[1])
-	calls.keep(ToolUse{}, long, nil)
-	_, uses = calls.finish()
-	expect(t, len(uses) == 2, "one that ended late is kept")
-	calls.forget()
-	_, uses = calls.finish()
-	expect(t, uses == nil, "they are kept for ever")
-	most := &toolCalls{}
-	for range keptUses + 1 {
-		most.keep(ToolUse{Server: "s", Tool: "t"}, &ToolAnswer{Body: json.RawMessage(`"` + strings.Repeat("x", 5000) + `"`)}, nil)
-	}
-	count, uses = most.finish()
-	expect(t, count.Count == keptUses+1 && len(uses) == keptUses && uses[keptUses-1].Result == nil, "%d %d", count.Count, len(uses))
+// TestRecordOfCalls has each that was made or refused, also one that the run's end
+// cancels; what names no tool, however often, is not in it.
+func TestRecordOfCalls(t *testing.T) {
+	var entries recorder
+	toolSessions(t, func(o *Options) { o.Recorder, o.MaxToolCalls = &entries, 8 }, func(t *testing.T, m *Manager, _ *upstreams) {
+		r := mustRun(t, m, RunRequest{Code: "read\nfail\nnever\nwrite\n5 none\nleave\n2 read\nlarge\nread\nread\nnone_too"})
+		same(t, &ToolCalls{Count: 10, Failed: 5, ByTool: map[string]int{"s.read": 5, "s.fail": 1, "s.never": 1, "s.write": 1, "s.hang": 1, "s.large": 1}}, r.ToolCalls)
+		var got []string
+		for _, use := range entries[0].ToolUses {
+			got = append(got, fmt.Sprint(use.Tool, " ", use.Status, " ", use.Result != nil, " ", use.Message != "", " ", use.Bytes > 10))
+		}
+		same(t, []string{
+			"read ok true false true", "fail error true true true", "never denied false true false", "write denied false true false",
+			"read ok true false true", "read ok true false true", "large ok true false true", "read ok true false true",
+			"read limit false true false", "hang cancelled false true false",
+		}, got)
+	})
+}
+
+// TestRecordIsBounded in the number of calls, and in what is kept of them; and the
+// execution, which is kept for longer, lets go of it.
+func TestRecordIsBounded(t *testing.T) {
+	var entries recorder
+	toolSessions(t, func(o *Options) { o.Recorder = &entries }, func(t *testing.T, m *Manager, _ *upstreams) {
+		letRun(t, m, RunRequest{Code: "1100 large"})
+		uses, size := entries[0].ToolUses, 0
+		for _, use := range uses {
+			size += len(use.Result)
+		}
+		expect(t, len(uses) == keptUses && size <= keptAnswers && size > keptAnswers-keptAnswer, "%d calls of %d bytes", len(uses), size)
+		s, err := m.session(t.Context(), me, "")
+		must(t, err)
+		expect(t, len(s.uncollected) == 1 && s.uncollected[0].tools.uses == nil, "the execution has still what is recorded")
+		r := wait(t, m)
+		expect(t, r.ToolCalls.Count == 1100, "%+v", r.ToolCalls)
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"fmt"
 	"math/big"
 	"net"
 	"time"
@@ -27,14 +26,6 @@ type certificates struct {
 // newCertificates makes an authority that is good for these hosts alone, and a certificate
 // for each.
 func newCertificates(hosts []string) (*certificates, error) {
-	made, err := makeCertificates(hosts)
-	if err != nil {
-		return nil, fmt.Errorf("making certificates for the hosts of secrets: %w", err)
-	}
-	return made, nil
-}
-
-func makeCertificates(hosts []string) (*certificates, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err

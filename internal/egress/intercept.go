@@ -188,6 +188,12 @@ func (i *interceptor) prepare(r *http.Request, t target) error {
 		no.status = http.StatusMethodNotAllowed
 		return no
 	}
+	if to := r.Header.Get("Upgrade"); to != "" && !strings.EqualFold(to, "websocket") {
+		// In HTTP/2, headers are compressed, and can't be looked through.
+		no := refuse(t, "a change of protocol to anything but websocket is not passed on to a host that gets a secret")
+		no.status = http.StatusNotImplemented
+		return no
+	}
 	if asked, err := parseTarget(r.Host, 443); err != nil || asked != t {
 		no := refuse(t, fmt.Sprintf("the request in its tunnel is for %q", r.Host))
 		no.status = http.StatusMisdirectedRequest
@@ -207,7 +213,7 @@ func (i *interceptor) prepare(r *http.Request, t target) error {
 // clean masks an answer.
 func (i *interceptor) clean(r *http.Response) error {
 	mask := &i.served.proxy.secrets.mask
-	coding := r.Header.Get("Content-Encoding")
+	coding := strings.Join(r.Header.Values("Content-Encoding"), ", ")
 	switch {
 	case r.StatusCode == http.StatusPartialContent:
 		return errors.New("the host gave a part only, which understudy did not ask for and can't look through for secrets")
@@ -216,13 +222,13 @@ func (i *interceptor) clean(r *http.Response) error {
 	}
 	mask.header(r.Header)
 	r.Header.Del("Alt-Svc") // there is no other way to the host
-	body := &maskedBody{ReadCloser: r.Body, mask: mask, atEnd: func() { mask.header(r.Trailer) }}
+	body := &maskedBody{ReadCloser: r.Body, mask: mask, prompt: streams(r.Header.Get("Content-Type")), atEnd: func() { mask.header(r.Trailer) }}
 	if r.StatusCode == http.StatusSwitchingProtocols {
 		both, ok := r.Body.(io.ReadWriteCloser)
 		if !ok {
 			return errors.New("the connection can't be taken over")
 		}
-		body.sameLength, body.atEnd = true, nil
+		body.prompt, body.sameLength, body.atEnd = true, true, nil
 		r.Body = struct {
 			io.ReadCloser
 			io.Writer
@@ -235,4 +241,10 @@ func (i *interceptor) clean(r *http.Response) error {
 	}
 	r.Body = body
 	return nil
+}
+
+// streams reports whether a body of this type is read as it comes.
+func streams(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	return media == "text/event-stream" || strings.HasSuffix(media, "ndjson")
 }

@@ -51,6 +51,7 @@ func formsOf(value string) []string {
 	all := []string{
 		value, query, strings.ReplaceAll(query, "+", "%20"), url.PathEscape(value), percent,
 		strings.Trim(string(inJSON), `"`), strings.Trim(strings.TrimSpace(plain.String()), `"`),
+		strings.ReplaceAll(strings.Trim(strings.TrimSpace(plain.String()), `"`), "/", `\/`), strings.ReplaceAll(query, "%2F", "/"),
 		html.EscapeString(value), hex.EncodeToString([]byte(value)),
 	}
 	for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
@@ -66,11 +67,14 @@ func formsOf(value string) []string {
 // mask appends text to to, masked, and returns what is left over: the beginning of what may be
 // a form once more has come. At the end nothing is. A placeholder of the same length keeps
 // what counts bytes, as frames of websockets.
-func (m *masker) mask(to, text []byte, atEnd, sameLength bool) (masked, rest []byte) {
+//
+// What is left over is as long whatever it says, unless it is wanted promptly: where text is
+// cut would tell code, which may have had the host repeat a guess, how much of it is right.
+func (m *masker) mask(to, text []byte, atEnd, prompt, sameLength bool) (masked, rest []byte) {
 	kept := 0
 	for i := 0; i < len(text); {
 		found, mayCome := m.find(text[i:])
-		if mayCome && !atEnd {
+		if !atEnd && (mayCome || !prompt && len(text)-i < m.longest) {
 			return append(to, text[kept:i]...), text[i:]
 		}
 		if found == nil {
@@ -119,7 +123,7 @@ func lower(c byte) byte {
 
 // text masks a text that is there as a whole.
 func (m *masker) text(text string) string {
-	masked, _ := m.mask(nil, []byte(text), true, false)
+	masked, _ := m.mask(nil, []byte(text), true, false, false)
 	return string(masked)
 }
 
@@ -139,10 +143,11 @@ func (m *masker) header(h http.Header) {
 // reading is how much is read at once.
 const reading = 16 << 10
 
-// maskedBody is a body without secrets. It holds back only what may be a secret's beginning.
+// maskedBody is a body without secrets. It holds back what may be a secret's beginning.
 type maskedBody struct {
 	io.ReadCloser
 	mask       *masker
+	prompt     bool // nothing waits that can't be a secret's beginning
 	sameLength bool
 	atEnd      func() // once all was read
 
@@ -166,7 +171,7 @@ func (b *maskedBody) Read(p []byte) (int, error) {
 			b.atEnd()
 		}
 		var rest []byte
-		b.masked, rest = b.mask.mask(b.masked[:0], b.buffer[:b.rest+n], b.err != nil, b.sameLength)
+		b.masked, rest = b.mask.mask(b.masked[:0], b.buffer[:b.rest+n], b.err != nil, b.prompt, b.sameLength)
 		b.ready, b.rest = b.masked, copy(b.buffer, rest)
 	}
 	n := copy(p, b.ready)

@@ -78,8 +78,10 @@ func newSecrets(given []Secret) (*secrets, error) {
 	}
 	slices.Sort(hosts)
 	var err error
-	s.certificates, err = newCertificates(slices.Compact(hosts))
-	return s, err
+	if s.certificates, err = newCertificates(slices.Compact(hosts)); err != nil {
+		return nil, fmt.Errorf("making certificates for the hosts of secrets: %w", err)
+	}
+	return s, nil
 }
 
 func (s *secrets) add(given Secret) error {

@@ -11,7 +11,9 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"net/netip"
+	"net/textproto"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -26,7 +28,7 @@ const token = "ghp_Zk3/9+wQ&x=Secret~Value"
 // KEY in the parameter key; a real server with TLS that the proxy verifies.
 func api(t *testing.T, answer http.HandlerFunc) (*world, *http.Client, map[string]string) {
 	t.Helper()
-	made, err := makeCertificates([]string{"api.example.com"})
+	made, err := newCertificates([]string{"api.example.com"})
 	must(t, err)
 	server := httptest.NewUnstartedServer(answer)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{*made.of["api.example.com"]}}
@@ -104,7 +106,8 @@ func TestTheHostGetsTheSecret(t *testing.T) {
 
 // TestWhatComesBackIsMasked: however an honest host gives a secret back, code doesn't see it.
 func TestWhatComesBackIsMasked(t *testing.T) {
-	forms := map[string]string{"plain": token, "upper": strings.ToUpper(token), "query": url.QueryEscape(token), "hex": hex.EncodeToString([]byte(token))}
+	forms := map[string]string{"plain": token, "upper": strings.ToUpper(token), "query": url.QueryEscape(token), "hex": hex.EncodeToString([]byte(token)),
+		"slashes": `"` + strings.ReplaceAll(token, "/", `\/`) + `"`, "python": strings.ReplaceAll(url.QueryEscape(token), "%2F", "/")}
 	for before := range 3 {
 		forms[fmt.Sprint("base64 ", before)] = base64.StdEncoding.EncodeToString([]byte("user:"[:before] + token + "after"))
 	}
@@ -113,7 +116,7 @@ func TestWhatComesBackIsMasked(t *testing.T) {
 		out.Header().Set("Set-Cookie", "session="+text)
 		out.Header().Set("Location", "https://evil.net/?"+text)
 		out.Header().Set("Trailer", "X-Trailer")
-		out.Header().Set("Content-Encoding", r.URL.Query().Get("coding"))
+		out.Header()["Content-Encoding"] = r.URL.Query()["coding"]
 		out.WriteHeader(http.StatusFound)
 		for _, c := range []byte("<" + text + ">") { // across the borders of chunks
 			_, _ = out.Write([]byte{c})
@@ -126,8 +129,10 @@ func TestWhatComesBackIsMasked(t *testing.T) {
 		leaks := strings.Contains(strings.ToLower(got), strings.ToLower(text[4:len(text)-8]))
 		expect(t, !leaks && strings.Count(got, placeholderHead+"TOKEN-") == 4, "%s: %q", name, got)
 	}
-	code, got := ask(t, client, "GET", "https://api.example.com/?form=plain&coding=br", "")
-	expect(t, code == 502 && strings.Contains(got, `encoded as "br"`), "%d %q", code, got)
+	for _, coding := range []string{"br", "identity&coding=br"} {
+		code, got := ask(t, client, "GET", "https://api.example.com/?form=plain&coding="+coding, "")
+		expect(t, code == 502 && strings.Contains(got, `br", which`), "%d %q", code, got)
+	}
 }
 
 // TestMaskingInPieces: wherever what is read is cut.
@@ -136,11 +141,71 @@ func TestMaskingInPieces(t *testing.T) {
 	must(t, err)
 	text := token[:9] + token + "longer, " + token + token[:5] + strings.Repeat("x", 50_000) + token
 	for _, sameLength := range []bool{false, true} {
-		body := &maskedBody{ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(text))), mask: &s.mask, sameLength: sameLength}
+		body := &maskedBody{prompt: sameLength, ReadCloser: io.NopCloser(iotest.OneByteReader(strings.NewReader(text))), mask: &s.mask, sameLength: sameLength}
 		got, err := io.ReadAll(body)
 		expect(t, err == nil && !strings.Contains(string(got), token) && !strings.Contains(string(got), "longer"), "%v, %.300q", err, got)
 		expect(t, sameLength == (len(got) == len(text)), "%d of %d", len(got), len(text))
 	}
+}
+
+// TestAnswersBeforeTheLastAndParts: the first are not told of, the others refused.
+func TestAnswersBeforeTheLastAndParts(t *testing.T) {
+	_, client, _ := api(t, func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Link", token)
+		out.WriteHeader(http.StatusEarlyHints)
+		out.WriteHeader(http.StatusPartialContent)
+	})
+	r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{
+		Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
+			t.Error(code, header)
+			return nil
+		},
+	}), http.MethodGet, "https://api.example.com/", nil)
+	must(t, err)
+	response, err := client.Do(r)
+	must(t, err)
+	_ = response.Body.Close()
+	expect(t, response.StatusCode == http.StatusBadGateway, "%v", response.Status)
+}
+
+// TestOnlyStreamsArePrompt: of all else the end waits, whatever it says.
+func TestOnlyStreamsArePrompt(t *testing.T) {
+	text := strings.Repeat("x", 500)
+	w, client, _ := api(t, func(out http.ResponseWriter, r *http.Request) {
+		out.Header().Set("Content-Type", r.URL.Query().Get("type"))
+		_, _ = io.WriteString(out, text)
+		out.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	for kind, want := range map[string]int{"text/plain": len(text) - w.proxy.secrets.mask.longest + 1, "text/event-stream; charset=utf-8": len(text), "application/x-ndjson": len(text)} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://api.example.com/?type="+url.QueryEscape(kind), nil)
+		must(t, err)
+		response, err := client.Do(r)
+		must(t, err)
+		n, err := response.Body.Read(make([]byte, 1000))
+		expect(t, err == nil && n == want, "%s: %d, not %d, %v", kind, n, want, err)
+		_ = response.Body.Close()
+	}
+}
+
+// TestWhereTextIsCutTellsNothing of a guess that the host repeats.
+func TestWhereTextIsCutTellsNothing(t *testing.T) {
+	s, err := newSecrets([]Secret{{"A", token, nil}})
+	must(t, err)
+	wrong := strings.Repeat("x", 500)
+	for n := 1; n < len(token); n++ {
+		_, rest := s.mask.mask(nil, []byte(wrong+token[:n]), false, false, false)
+		_, others := s.mask.mask(nil, []byte(wrong+wrong[:n]), false, false, false)
+		expect(t, len(rest) == len(others), "%q: %d, not %d", token[:n], len(rest), len(others))
+	}
+}
+
+// TestWithoutSecretsNothingIsLookedAt: a request is passed on as ever.
+func TestWithoutSecretsNothingIsLookedAt(t *testing.T) {
+	s, err := newSecrets(nil)
+	must(t, err)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://a.example.com/?"+placeholderHead+"A-"+strings.Repeat("0", 32), nil)
+	must(t, s.guard(r, target{name: "a.example.com", port: 80}))
 }
 
 // TestPlaceholdersThatAreNotForThere are refused with a sentence, and sent nowhere.
@@ -179,6 +244,7 @@ func TestOtherHostsThroughTheTunnel(t *testing.T) {
 		"GET / HTTP/1.1\r\nHost: evil.net\r\n", "GET https://evil.net/ HTTP/1.1\r\nHost: api.example.com\r\n",
 		"GET / HTTP/1.1\r\nHost: api.example.com:8443\r\n", "GET / HTTP/1.1\r\nHost: api.example.com\r\nHost: evil.net\r\n",
 		"POST / HTTP/1.1\r\nHost: api.example.com\r\nContent-Length: 4\r\nTransfer-Encoding: gzip\r\n",
+		"GET / HTTP/1.1\r\nHost: api.example.com\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n",
 	} {
 		conn := tls.Client(w.tunnel(t, "API.example.com.:443"), &tls.Config{ServerName: "api.example.com", RootCAs: w.trust()})
 		_, err := io.WriteString(conn, head+"Authorization: "+have["TOKEN"]+"\r\n\r\n")
@@ -194,7 +260,7 @@ func TestOtherHostsThroughTheTunnel(t *testing.T) {
 
 // TestTheAuthorityIsForItsHosts alone: a certificate for another one by it is not taken.
 func TestTheAuthorityIsForItsHosts(t *testing.T) {
-	made, err := makeCertificates([]string{"api.example.com"})
+	made, err := newCertificates([]string{"api.example.com"})
 	must(t, err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(made.authority)

@@ -11,6 +11,7 @@ import (
 
 	"understudy/internal/journal"
 	"understudy/internal/phrase"
+	"understudy/pyworker"
 	"understudy/sessions"
 )
 
@@ -87,6 +88,7 @@ type replayed struct {
 	Arguments json.RawMessage `json:"arguments"`
 	Value     json.RawMessage `json:"value,omitempty"`
 	Error     string          `json:"error,omitempty"`
+	Kind      string          `json:"kind"` // of the error
 }
 
 // replay is Python by which the cells' calls of other servers' tools give once more what they
@@ -110,13 +112,25 @@ func replay(cells []Cell) string {
 			if r.Value, r.Error = valueOf(u); kept.Len()+len(r.Value) > replayLimit {
 				r.Value, r.Error = nil, notKept(u, "all results together are too long for that")
 			}
+			if r.Kind = u.Status; u.Status == sessions.ToolOK {
+				r.Kind = string(sessions.RefusedUnavailable)
+			}
 			_ = encoder.Encode(r) // what the journal has is JSON
 		}
 	}
 	if !needed {
 		return ""
 	}
-	return scriptTools + "\n\nunderstudy_mcptools(" + pythonText(kept.String()) + ")\n"
+	return scriptTools + "\n\nunderstudy_mcptools(" + pythonText(kept.String()) + ", " + pythonText(conversion()) + ")\n"
+}
+
+// conversion is the source of how a session writes arguments as JSON.
+func conversion() string {
+	source, err := pyworker.Files.ReadFile("mcptools/plain.py")
+	if err != nil {
+		panic(err) // it is in the program
+	}
+	return string(source)
 }
 
 // valueOf is what code got of a call, or why it gets nothing here.
@@ -133,18 +147,19 @@ func valueOf(u sessions.ToolUse) (value json.RawMessage, problem string) {
 		return nil, notKept(u, "it was too long")
 	case json.Unmarshal(u.Result, &body) != nil:
 		return nil, notKept(u, "it can't be read")
-	case len(body.Structured) > 0:
-		return body.Structured, ""
 	}
-	texts := []string{}
+	var texts []string
 	for _, part := range body.Content {
 		if part.Type != "text" {
 			return nil, notKept(u, fmt.Sprintf("it has parts of type %s, of which the journal keeps none", part.Type))
 		}
 		texts = append(texts, part.Text)
 	}
-	var got any = texts
-	if len(texts) == 1 {
+	var got any = texts // None where there are none
+	switch {
+	case len(body.Structured) > 0:
+		return body.Structured, ""
+	case len(texts) == 1:
 		got = texts[0]
 	}
 	value, _ = json.Marshal(got) // texts always can be

@@ -65,12 +65,12 @@ func TestToolCallsAreSaid(t *testing.T) {
 func withTools() []journal.Execution {
 	failed := sessions.ToolUse{Server: "git-hub", Tool: "searchIssues", Arguments: []byte(`{"query":"bad"}`), Status: "error", Message: "no such '''query'''"}
 	return []journal.Execution{
-		cellOf(1, "import mcptools\nfrom mcptools import git_hub, time\nfrom mcptools.git_hub import search_issues\nsorted = AttributeError = None"),
+		cellOf(1, "import mcptools\nfrom mcptools import git_hub, time\nfrom mcptools.git_hub import search_issues\nsorted = AttributeError = list = type = super = str = None"),
 		cellOf(2, "first = git_hub.search_issues(query='x', n=5)\nsecond = search_issues('x', 5)\nagain = git_hub.search_issues('x', n=5, more=None)\n"+
 			"assert (first, second, again) == ({'found': [1]}, {'found': [2]}, {'found': [2]}), (first, second, again)\nfirst['found'].append(3)\nassert again == second",
 			use("git-hub", "searchIssues", `{"query":"x","n":5}`, []byte(`{"structured":{"found":[1]},"content":[]}`)),
 			use("git-hub", "searchIssues", `{"query":"x","n":5}`, []byte(`{"structured":{"found":[2]}}`))),
-		cellOf(3, "try:\n    git_hub.search_issues(query='bad')\nexcept mcptools.ToolError as error:\n    assert error.args[0] == \"no such '''query'''\", error\nelse:\n    raise AssertionError('it worked')", failed),
+		cellOf(3, "try:\n    git_hub.search_issues(query='bad')\nexcept mcptools.ToolError as error:\n    assert (error.args[0], error.kind, error.server, error.tool) == (\"no such '''query'''\", 'error', 'git-hub', 'searchIssues'), error\nelse:\n    raise AssertionError('it worked')", failed),
 		cellOf(4, "assert time.now() == 'it\\'s \\u2028 \\x85 \\u202e \\\\n noon', time.now()\nassert time.zones(class_=[1, {'b': 2, 'a': None}]) == ['a', 'b']\nassert time.long(anything=1) == 'L'",
 			use("time", "now", `{}`, text("it's \u2028 \u0085 \u202e \\n noon")),
 			use("time", "zones", `{"class":[1,{"a":null,"b":2}]}`, []byte(`{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}`)),
@@ -79,7 +79,12 @@ func withTools() []journal.Execution {
 			"    try:\n        call()\n    except mcptools.ToolError as error:\n        said.append(error.args[0])\nprint(*said, sep='\\n')",
 			use("time", "picture", `{}`, []byte(`{"content":[{"type":"image","mime_type":"image/png","attachment":0}]}`)),
 			use("time", "huge", `{}`, nil)),
-		cellOf(6, "assert [(s.name, s.module, s.state) for s in mcptools.servers()] == [('git-hub', 'git_hub', 'ready'), ('time', 'time', 'ready')]"),
+		cellOf(6, "assert [(s.name, s.module, s.state, s.tools) for s in mcptools.servers()] == [('git-hub', 'git_hub', 'ready', 1), ('time', 'time', 'ready', 6)]"),
+		cellOf(7, "from mcptools.aio import time as later\nimport asyncio, mcptools.aio, mcptools.aio.git_hub\nasync def both():\n    return await asyncio.gather(later.now(), mcptools.aio.git_hub.search_issues('x', n=5))\n"+
+			"assert asyncio.run(both())[1] == {'found': [2]}"),
+		cellOf(8, "import datetime, enum, pathlib\nclass Colour(enum.Enum):\n    RED = 'red'\n"+
+			"assert time.convert(datetime.datetime(2026, 1, 2), n=2.0, of=[pathlib.PurePosixPath('a'), (Colour.RED, {1})], no=None) is None",
+			use("time", "convert", `{"when":"2026-01-02T00:00:00","n":2,"of":["a",["red",[1]]]}`, []byte(`{"content":[]}`))),
 	}
 }
 

@@ -29,7 +29,6 @@ type tools struct {
 	reading chan struct{}
 	life    context.Context // ends with close
 	endLife context.CancelFunc
-	serving sync.WaitGroup
 
 	mu   sync.Mutex
 	door *door    // nil before the first equip
@@ -61,7 +60,7 @@ func (t *tools) open() ([]*os.File, error) {
 		return nil, err
 	}
 	t.door = &ours
-	t.serving.Go(func() { t.admit(ours) })
+	go t.admit(ours)
 	return []*os.File{theirs}, nil
 }
 
@@ -74,12 +73,12 @@ func (t *tools) admit(from door) {
 		if err != nil {
 			return
 		}
-		t.serving.Go(func() {
+		go func() {
 			defer func() { <-places }()
 			defer func() { _ = conn.Close() }()
 			defer context.AfterFunc(t.life, func() { _ = conn.Close() })()
 			t.serve(conn)
-		})
+		}()
 	}
 }
 
@@ -99,10 +98,10 @@ func (t *tools) serve(conn net.Conn) {
 	}
 	ctx, cancel := context.WithCancel(run.life)
 	defer cancel()
-	t.serving.Go(func() { // the code waits no more when it closes its end
+	go func() { // the code waits no more when it closes its end
 		_, _ = conn.Read(make([]byte, 1))
 		cancel()
-	})
+	}()
 	answer, err := run.sink.Tool(ctx, request)
 	t.answer(conn, answer, err)
 }
@@ -159,13 +158,13 @@ func (t *tools) set(run *toolRun) {
 	t.run = run
 }
 
-// close ends what waits. No run is under way.
+// close ends what waits, without waiting for that: another server may be slow to let go.
+// No run is under way.
 func (t *tools) close() {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.endLife()
 	if t.door != nil {
 		t.door.close()
 	}
-	t.mu.Unlock()
-	t.serving.Wait()
 }

@@ -31,11 +31,9 @@ class _Lines(list):
 class _Entry:
     """A server, or a tool that was found: its fields are the answer's."""
 
-    __module__ = "mcptools"
-
     def __init__(self, fields, line):
         vars(self).update(fields)
-        self._line = line
+        self._line = schemas.readable(line)
 
     def __repr__(self):
         return self._line
@@ -98,29 +96,12 @@ def _stub(module, name, way):
     shown, classes = [], {}
     for one in signature.parameters.values():
         star = "**" if one.kind is one.VAR_KEYWORD else ""
-        hint = "Any" if one.annotation is one.empty else _checkable(one.annotation, classes)
+        hint = "Any" if one.annotation is one.empty else schemas.define(one.annotation, classes)
         shown.append(f"{star}{one.name}: {hint}" + ("" if one.default is one.empty else " = ..."))
-    returns = _checkable(signature.return_annotation, classes)
+    returns = schemas.define(signature.return_annotation, classes)
     function = f"{way}def {name}({', '.join(shown)}) -> {returns}: ...\n"
-    return "".join([*classes.values(), function])
-
-
-def _checkable(annotation, classes):
-    """Returns a type in words of the stub; classes gets the text of each TypedDict in it."""
-    import typing
-
-    for one in typing.get_args(annotation):
-        if typing.get_origin(annotation) is not typing.Literal:
-            _checkable(one, classes)
-    if typing.is_typeddict(annotation) and annotation.__name__ not in classes:
-        fields = []
-        for key, hint in annotation.__annotations__.items():
-            held = _checkable(hint, classes)
-            held = held if key in annotation.__required_keys__ else f"NotRequired[{held}]"
-            fields.append(f"{key!r}: {held}")
-        name = annotation.__name__
-        classes[name] = f"{name} = TypedDict({name!r}, {{{', '.join(fields)}}})\n"
-    return schemas.text(annotation)
+    typed = (f"{c} = TypedDict({c!r}, {fields})\n" for c, fields in classes.items())
+    return "".join([*typed, function])
 
 
 def _catalog():
@@ -149,8 +130,9 @@ def spec_of(fullname, spec):
     known = {one["module"]: one["name"] for one in _catalog()}
     if name not in known:
         near = difflib.get_close_matches(name, known, 1)
-        said = f"; did you mean {near[0]!r}?" if near else ""
-        raise ImportError(f"mcptools has no server {name!r}{said} There are: {', '.join(known)}")
+        said = f"; did you mean {near[0]!r}?" if near else "."
+        there = ", ".join(known) or "none"
+        raise ImportError(f"mcptools has no server {name!r}{said} There are: {there}")
     return spec(fullname, _Loader(known[name]), origin=f"tools of the MCP server {known[name]}")
 
 
@@ -208,7 +190,7 @@ class _Tools:
         self._tools = {one["function"]: one for one in body["tools"] if _is_name(one["function"])}
         about = [f"Tools of the MCP server {self._server}. {body.get('purpose') or ''}".strip()]
         about += [body["instructions"][:4000]] if body.get("instructions") else []
-        module.__doc__ = "\n\n".join(about)
+        module.__doc__ = schemas.readable("\n\n".join(about))
         module.__all__ = list(self._tools)
         module.__getattr__, module.__dir__ = self._find, lambda: sorted(self._tools)
 
@@ -246,12 +228,12 @@ def _function(module, server, name, tool):
                 body, attachments = await door.ask_async(asked)
             except door.Failure as failure:
                 raise values.error_of(failure, asked) from None
-            return values.result(body, attachments, server, tool)
+            return values.result(body, attachments, server, tool["name"])
     else:
 
         def call(*args, **kwargs):
             body, attachments = values.ask(request(args, kwargs))
-            return values.result(body, attachments, server, tool)
+            return values.result(body, attachments, server, tool["name"])
 
     call.__name__ = call.__qualname__ = name
     call.__module__ = module

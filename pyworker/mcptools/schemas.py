@@ -101,6 +101,11 @@ def identifier(name):
     return made + "_" if keyword.iskeyword(made) else made
 
 
+def readable(text):
+    """Returns a server's text without what steers a terminal or turns the text round."""
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in text)
+
+
 def text(annotation):
     """Returns a type as code writes it."""
     origin, members = typing.get_origin(annotation), typing.get_args(annotation)
@@ -118,3 +123,18 @@ def text(annotation):
 def either(kinds):
     """Returns the type of what is of one of the kinds."""
     return typing.Union[tuple(kinds)]  # noqa: UP007
+
+
+def define(annotation, classes):
+    """Returns a type as text does; classes gets the fields of each TypedDict in it."""
+    for one in typing.get_args(annotation):
+        if typing.get_origin(annotation) is not typing.Literal:
+            define(one, classes)
+    if typing.is_typeddict(annotation) and annotation.__name__ not in classes:
+        fields = []
+        for key, hint in annotation.__annotations__.items():
+            held = define(hint, classes)
+            held = held if key in annotation.__required_keys__ else f"NotRequired[{held}]"
+            fields.append(f"{key!r}: {held}")
+        classes[annotation.__name__] = "{" + ", ".join(fields) + "}"
+    return text(annotation)

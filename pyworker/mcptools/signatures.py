@@ -3,10 +3,10 @@
 import difflib
 import inspect
 import math
-import os
 import typing
 
 from . import schemas
+from .plain import plain
 
 _MOST = 200  # parameters that are shown
 _TEXT = 4000  # characters of a description
@@ -86,11 +86,22 @@ class Signature:
         call = ", ".join(f"{made}={self._example(name)}" for made, name in required)
         lines += ["", f"Example: {self.function}({call[:500]})"]
         lines += ["", f"Returns: {schemas.text(signature.return_annotation)[:1000]}"]
+        lines += self._types(signature)
         if self._tool.get("permission") == "asks":
             lines.append("The user is asked before it is called.")
         elif self._tool.get("permission") == "denied":
             lines.append("This server does not let it be called.")
-        return "\n".join(lines).strip()
+        return schemas.readable("\n".join(lines)).strip()
+
+    def _types(self, signature):
+        """Returns lines that say what the objects hold."""
+        classes = {}
+        for one in signature.parameters.values():
+            schemas.define(one.annotation, classes)
+        schemas.define(signature.return_annotation, classes)
+        outermost = reversed(classes.items())
+        said = "\n".join(f"    {name}: {fields}" for name, fields in outermost)
+        return ["", "Objects:", said[:_TEXT], ""] if said else []
 
     def _example(self, name):
         """Returns a value for a parameter, as code writes it."""
@@ -117,7 +128,7 @@ class Signature:
             if made not in self.names and made not in self._properties and not self._is_open:
                 raise TypeError(
                     f"{self.function}() got an unexpected argument {made!r}"
-                    + _near(made, self.names)
+                    + (_near(made, self.names) or self._takes())
                 )
             given[made] = value
         found = {}
@@ -136,6 +147,9 @@ class Signature:
                 + ", ".join(map(repr, lacking[:20]))
             )
         return found
+
+    def _takes(self):
+        return f"; it takes {', '.join([*self.names][:20])[:500] or 'none'}"
 
     def _takes_none(self, schema):
         hint = schemas.Schema(self.schema.root).type(schema, "Taken")  # with room of its own
@@ -223,27 +237,3 @@ def _near(name, names):
     short = [one for one in list(names)[:1000] if len(one) <= 100]
     found = difflib.get_close_matches(str(name)[:100], short, 1)
     return f"; did you mean {found[0]!r}?" if found else ""
-
-
-def plain(value):
-    """Returns what stands for a value in JSON, its members as they are."""
-    if value is None or type(value) in (bool, int, float, str, list, dict):
-        return value
-    if hasattr(value, "to_dict") and hasattr(value, "columns"):  # a table
-        return value.to_dict(orient="records")
-    if isinstance(value, (tuple, set, frozenset, range)):
-        return list(value)
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
-    if callable(getattr(value, "isoformat", None)):
-        if value != value:  # pandas' NaT
-            raise TypeError("NaT can't be sent as JSON: use None")
-        return value.isoformat()
-    if callable(getattr(value, "tolist", None)):  # numpy's
-        return value.tolist()
-    if hasattr(value, "__dataclass_fields__"):
-        return {name: getattr(value, name) for name in value.__dataclass_fields__}
-    for kind in (str, int, float, dict, list):  # a subclass
-        if isinstance(value, kind):
-            return kind(value)
-    raise TypeError(f"a value of type {type(value).__name__} can't be sent as JSON")

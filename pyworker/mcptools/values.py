@@ -77,37 +77,17 @@ def ask(request):
         raise error_of(failure, request) from None
 
 
-def result(body, attachments, server, tool):
+def result(body, attachments, server, name):
     """Returns what a call has come to; raises ToolError if the tool says that it failed."""
     parts = [_part(part, attachments, server) for part in body.get("content") or []]
-    data, schema = body.get("structured"), tool.get("output_schema")
     if body.get("is_error"):
+        data = body.get("structured")
         text = "\n".join(each for each in parts if type(each) is str) or json.dumps(data)
-        raise ToolError(text, server, tool["name"], "error", parts)
-    if data is not None:
+        raise ToolError(text, server, name, "error", parts)
+    if "structured" in body:
         others = [each for each in parts if type(each) is not str]
-        data = data["result"] if is_wrapped(data, schema) else data
-        return data if schema or not others else [data, *others]
-    if len(parts) != 1:
-        return parts or None
-    if schema and type(parts[0]) is str:
-        try:
-            return json.loads(parts[0])
-        except ValueError:
-            pass
-    return parts[0]
-
-
-def is_wrapped(data, schema):
-    """Says whether {"result": value} stands for the value, as some servers wrap scalars."""
-    if type(data) is not dict or list(data) != ["result"]:
-        return False
-    properties = (schema or {}).get("properties")
-    return (
-        not schema
-        or bool(schema.get("x-fastmcp-wrap-result"))
-        or list(properties or ()) == ["result"]
-    )
+        return [body["structured"], *others] if others else body["structured"]
+    return parts[0] if len(parts) == 1 else parts or None
 
 
 def _part(part, attachments, server):

@@ -32,6 +32,8 @@ def advice(error, session):
     package = _DISTRIBUTIONS.get(name, "")
     if name == "mcptools":  # a stranger's package has that name
         return "mcptools is there where the server was started with --mcp: ask the user"
+    if server := _server(error):
+        return f"dir({server}) has the names of its tools, mcptools.search(words) finds one"
     if not name or name in _NO_DISTRIBUTIONS or name.startswith("_"):
         return ""
     if name in sys.stdlib_module_names and not package:
@@ -64,6 +66,12 @@ def _wanted(error):
             return name if type(name) is str and name.isidentifier() else ""
         error = error.__cause__ or error.__context__
     return ""
+
+
+def _server(error):
+    """Returns the module of another server's tools that lacks a name, "" if it is none."""
+    name = _NAME(error) if isinstance(error, ImportError) else None
+    return name if type(name) is str and name.startswith("mcptools.") else ""
 
 
 def _similar(name, folder):

@@ -1,6 +1,8 @@
 """Other servers' tools, called from code; a thread of the test is the server's half."""
 
 import datetime
+import enum
+import importlib.util
 import pathlib
 import socket
 import sys
@@ -8,7 +10,8 @@ import threading
 import unittest
 
 from pyworker import protocol
-from pyworker.mcptools import signatures
+from pyworker.mcptools import schemas, signatures
+from pyworker.mcptools.plain import plain
 from pyworker.tests.fork.forker import CopyCase
 from pyworker.tests.worker import WorkerCase
 
@@ -108,7 +111,9 @@ class Server:
             "error": {"is_error": True, "content": text},
             "text": {"content": text},
             "nothing": {"content": []},
-            "wrapped": {"structured": {"result": 7}, "content": text},
+            "number": {"structured": 7, "content": text},
+            "null": {"structured": None, "content": text},
+            "both": ({"structured": 7, "content": [*text, sound]}, [b"x"]),
             "link": {"content": [{"type": "resource_link", "uri": "a:b"}]},
             "sound": ({"content": [sound]}, [b"x"]),
         }.get(arguments["query"], {"structured": arguments})
@@ -133,6 +138,8 @@ class Mcptools(WorkerCase):
         self.assertRegex(shown, rf"^\(query: str, {state}")
         said = worker.run("help(github)").stdout
         self.assertIn("query (str): Words.", said)
+        fields = "{'labels': list[str], 'inner': NotRequired[SearchIssuesFilterInner]}"
+        self.assertIn(f"SearchIssuesFilter: {fields}", said)
         self.gives(worker, "dir(github)", ["odd", "search_issues"])
 
     def test_results(self):
@@ -140,7 +147,8 @@ class Mcptools(WorkerCase):
         call = "github.search_issues"
         self.gives(worker, f"{call}('x', from_=3)", {"query": "x", "from": 3})
         self.gives(worker, f"{call}('text')", "failed")
-        self.gives(worker, f"[{call}('nothing'), {call}('wrapped')]", [None, 7])
+        self.gives(worker, f"[{call}(a) for a in ('nothing', 'null', 'number')]", [None, None, 7])
+        self.gives(worker, f"[{call}('both')[0], {call}('both')[1].data.hex()]", [7, "78"])
         self.gives(worker, f"[{call}('link').read(), {call}('sound').data.hex()]", ["read", "78"])
         for code, kind in ((f"{call}('error')", "error"), ("github.odd()", "denied")):
             code = f"try: {code}\nexcept mcptools.ToolError as e: print(e.kind, e.server)"
@@ -150,6 +158,7 @@ class Mcptools(WorkerCase):
         worker = self.open()
         for arguments, kind, said in (
             ("querry=1", "TypeError", "unexpected argument 'querry'; did you mean 'query'?"),
+            ("x=1", "TypeError", "argument 'x'; it takes query, state, from_, filter"),
             ("", "TypeError", "missing 1 required argument: 'query'"),
             ("1", "TypeError", "'query' must be string, not int"),
             ("'x', state='opened'", "ValueError", "did you mean 'open'?"),
@@ -169,12 +178,15 @@ class Mcptools(WorkerCase):
     def test_names_that_are_not_there(self):
         worker = self.open()
         self.assertIn("'github'?", self.failing(worker, "from mcptools import githb")["traceback"])
+        self.assertIn("dir(mcptools.github)", worker.run("from mcptools.github import x").notes[0])
         error = self.failing(worker, "github.serch_issues")
         self.assertIn("did you mean 'search_issues'?", error["traceback"])
         self.server.tools = [*self.server.tools, {**ODD, "function": "later"}]
         self.gives(worker, "github.later.__name__", "later")
         found = "github.odd(**more): w\n… and 3 more\n"
         self.prints(worker, "print(mcptools.search('w'))", found)
+        again = "import pickle\nprint(pickle.loads(pickle.dumps(mcptools.search('w')[0])))"
+        self.prints(worker, again, "github.odd(**more): w\n")
 
     def test_threads_a_pool_and_tasks(self):
         worker = self.open()
@@ -234,15 +246,51 @@ class Hostile(unittest.TestCase):
             name = next(iter(takes.names), None)
             takes.arguments((), {name: "x"} if name else {})
 
+    def test_a_text_steers_no_terminal(self):
+        said = "a\x1b[31m\x07 \u202e\n" * 50_000
+        properties = {f"p{i}": {"type": "string", "description": said} for i in range(3)}
+        tool = {"description": said, "input_schema": {"properties": properties}}
+        takes = signatures.Signature("f", tool)
+        text = takes.documentation(takes.python())
+        self.assertEqual(text, schemas.readable(text))
+        self.assertNotIn("\x1b", text)
+        self.assertLess(len(text), 10_000)
+
     def test_values_become_those_of_json(self):
+        class Colour(str, enum.Enum):
+            RED = "red"
+
+        class Model:
+            def model_dump(self, mode, by_alias):
+                return {"mode": mode}
+
         for value, expected in (
+            (Colour.RED, "red"),
+            (Model(), {"mode": "json"}),
             (pathlib.PurePosixPath("a/b"), "a/b"),
             ((1, 2), [1, 2]),
             (datetime.date(2026, 1, 2), "2026-01-02"),
         ):
-            self.assertEqual(expected, signatures.plain(value))
-        with self.assertRaises(TypeError):
-            signatures.plain(object())
+            self.assertEqual(expected, plain(value))
+            self.assertIs(type(expected), type(plain(value)))
+        for value, remedy in (
+            (b"x", "b64encode"),
+            (datetime.timedelta(1), "total_seconds"),
+            (iter([1]), "list"),
+            (object(), "str"),
+        ):
+            with self.assertRaisesRegex(TypeError, f"can't be sent as JSON: use .*{remedy}"):
+                plain(value)
+
+    @unittest.skipUnless(importlib.util.find_spec("numpy"), "needs numpy")
+    def test_numpy_values_become_those_of_json(self):
+        import numpy
+
+        self.assertEqual("2026-01-02", plain(numpy.datetime64("2026-01-02")))
+        self.assertEqual(3, plain(numpy.int64(3)))
+        self.assertIs(bool, type(plain(numpy.bool_(True))))
+        with self.assertRaisesRegex(TypeError, "b64encode"):
+            plain(numpy.bytes_(b"x"))
 
 
 @unittest.skipUnless(sys.platform == "linux", "forks are for Linux")
