@@ -48,7 +48,7 @@ func (s *server) call(ctx context.Context, name string, arguments json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	return s.result(t.name, raw)
+	return s.render(t, raw)
 }
 
 // read reads a resource.
@@ -111,14 +111,18 @@ func (s *server) refusal(about string, err error) error {
 	return refuse(sessions.RefusedUnavailable, "%s.%s: the server failed before it answered: %s; whether it has done anything is not known", s.name, about, text)
 }
 
-// result makes an answer of the result of a tool.
-func (s *server) result(name string, raw json.RawMessage) (*sessions.ToolAnswer, error) {
-	var result struct {
-		ResultType string            `json:"resultType"`
-		Content    []json.RawMessage `json:"content"`
-		Structured json.RawMessage   `json:"structuredContent"`
-		IsError    bool              `json:"isError"`
-	}
+// A result is that of a tool, as servers write it.
+type result struct {
+	ResultType string            `json:"resultType"`
+	Content    []json.RawMessage `json:"content"`
+	Structured json.RawMessage   `json:"structuredContent"`
+	IsError    bool              `json:"isError"`
+}
+
+// render makes an answer of the result of a tool.
+func (s *server) render(t *tool, raw json.RawMessage) (*sessions.ToolAnswer, error) {
+	var result result
+	name := t.name
 	if err := json.Unmarshal(raw, &result); err != nil {
 		return nil, refuse(sessions.RefusedUnavailable, "%s.%s answered in a form that the protocol does not have", s.name, name)
 	}
@@ -130,8 +134,8 @@ func (s *server) result(name string, raw json.RawMessage) (*sessions.ToolAnswer,
 		a.content(content)
 	}
 	body := map[string]any{"is_error": result.IsError, "content": a.parts}
-	if !isNull(result.Structured) {
-		body["structured"] = result.Structured
+	if structured := structuredOf(&result, t.output); structured != nil {
+		body["structured"] = structured
 	}
 	return a.answer(body)
 }

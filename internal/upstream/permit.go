@@ -57,7 +57,7 @@ func (s *Servers) checkAllow() error {
 		if near, ok := nearest(server, s.names()); ok {
 			advice += fmt.Sprintf("; did you mean the server %q?", near)
 		}
-		faults = append(faults, fmt.Errorf("mcp-allow: %q names no tool of a server in %s; %s", pattern, s.options.File, advice))
+		faults = append(faults, fmt.Errorf("mcp-allow: %q names no tool of a server in the file; %s", pattern, advice))
 	}
 	return errors.Join(faults...)
 }
