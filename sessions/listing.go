@@ -364,5 +364,6 @@ func (s *Session) heartbeat(room int) Heartbeat {
 	}
 	p.Execution, p.Code, p.Started, p.Limit = e.number, e.request.Code, e.started, e.limit
 	p.Tail = e.transcript.SoFar(room)
+	p.ToolCalls = e.tools.byServer()
 	return p
 }

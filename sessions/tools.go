@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -266,6 +267,24 @@ func statusOf(body json.RawMessage) (status, message string) {
 		}
 	}
 	return "error", ""
+}
+
+// byServer counts the calls that were answered so far; nil for none.
+func (t *toolCalls) byServer() map[string]int {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.count == nil {
+		return nil
+	}
+	counts := map[string]int{}
+	for name, n := range t.count.ByTool {
+		server, _, _ := strings.Cut(name, ".")
+		counts[server] += n
+	}
+	return counts
 }
 
 // forget lets go of what has been recorded: the execution is kept for longer.

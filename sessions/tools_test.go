@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"understudy/internal/check"
 )
 
 // upstreams is a Toolbox with one server, s. Its tools are read, which may be called, never,
@@ -406,5 +408,16 @@ func TestRecordIsBounded(t *testing.T) {
 		expect(t, len(s.uncollected) == 1 && s.uncollected[0].tools.uses == nil, "the execution has still what is recorded")
 		r := wait(t, m)
 		expect(t, r.ToolCalls.Count == 1100, "%+v", r.ToolCalls)
+	})
+}
+
+// TestCallsOfWhatRuns: how many there were is told while it runs.
+func TestCallsOfWhatRuns(t *testing.T) {
+	toolSessions(t, nil, func(t *testing.T, m *Manager, _ *upstreams) {
+		r := mustRun(t, m, RunRequest{Code: "3 read\nfail\ninput"})
+		check.Insist(t, r.Status == StatusAsking, "%+v", r)
+		same(t, map[string]int{"s": 4}, m.Heartbeats()[0].ToolCalls)
+		give(t, m, "")
+		expect(t, m.Heartbeats()[0].ToolCalls == nil, "an idle session has calls")
 	})
 }

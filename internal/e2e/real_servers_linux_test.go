@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bytes"
 	"crypto/rand"
 	"database/sql"
 	"encoding/json"
@@ -136,6 +137,19 @@ func (r *realServers) journal() (calls, servers int) {
 	defer db.Close()
 	must(r.t, db.QueryRow(`SELECT count(*), count(DISTINCT server) FROM tool_calls WHERE status = 'ok' AND result IS NOT NULL`).Scan(&calls, &servers))
 	return calls, servers
+}
+
+// TestRealServersKeepTheirKeys: everything has a tool that only reads, and tells its
+// environment.
+func TestRealServersKeepTheirKeys(t *testing.T) {
+	t.Parallel()
+	r := openRealServers(t, nil)
+	r.run("from mcptools import everything\ntold = str(everything.get_env())\nprint('API_KEY' in told, 'S3CRET' in told)", "True False\n")
+	must(t, r.c.Close())
+	for _, name := range []string{"journal.db", "journal.db-wal"} {
+		kept, err := os.ReadFile(filepath.Join(r.data, name))
+		expect(t, (err == nil || os.IsNotExist(err)) && !bytes.Contains(kept, []byte("S3CRET-OF")), "%s has a key of a server's: %v", name, err)
+	}
 }
 
 // TestRealServersComeBack: a server that is killed is an error of the call that waits, and is

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,12 +23,31 @@ var update = flag.Bool("update", false, "rewrite the table of tokens in docs/mcp
 
 // tokens are what a model reads and writes for a job, by what they are for.
 type tokens struct {
-	t                           *testing.T
-	codec                       tokenizer.Codec
-	tools, found, calls, number int
+	t             *testing.T
+	codec         tokenizer.Codec
+	tools, number int
+	found, calls  []int // one for each call, with its result
 }
 
-func (k *tokens) of(values ...any) (sum int) {
+func sum(counts []int) (all int) {
+	for _, n := range counts {
+		all += n
+	}
+	return all
+}
+
+// inAll is what is read when each request to the model has all that was before, and brings
+// one call.
+func (k *tokens) inAll() (read int) {
+	context := k.tools
+	for _, n := range append(slices.Clone(k.found), k.calls...) {
+		read += context
+		context += n
+	}
+	return read + context
+}
+
+func (k *tokens) of(values ...any) (all int) {
 	k.t.Helper()
 	for _, value := range values {
 		text, isText := value.(string)
@@ -38,9 +58,9 @@ func (k *tokens) of(values ...any) (sum int) {
 		}
 		n, err := k.codec.Count(text)
 		must(k.t, err)
-		sum += n
+		all += n
 	}
-	return sum
+	return all
 }
 
 // offered counts the tools that a client passes on: name, description and schema.
@@ -72,8 +92,8 @@ func TestRealServersTakeTokens(t *testing.T) {
 	}
 	code, err := os.ReadFile("testdata/mcp/thirty_calls.py")
 	must(t, err)
-	ours.found = said(searches) + said(helps)
-	ours.calls = said(string(code))
+	ours.found = []int{said(searches), said(helps)}
+	ours.calls = []int{said(string(code))}
 	ours.offered(r.c) // the servers have started
 	must(t, r.c.Close())
 	plain.calls = r.plainCalls(plain)
@@ -91,12 +111,12 @@ for tool in filesystem.search_files, filesystem.read_text_file, everything.get_s
 
 // plainCalls counts what the calls that the journal has take as calls of plain tools: each
 // with its arguments, and the texts of its result.
-func (r *realServers) plainCalls(k *tokens) (sum int) {
+func (r *realServers) plainCalls(k *tokens) (counts []int) {
 	r.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(r.data, "journal.db"))
 	must(r.t, err)
 	defer db.Close()
-	rows, err := db.Query(`SELECT tool, arguments, result FROM tool_calls`)
+	rows, err := db.Query(`SELECT tool, arguments, result FROM tool_calls ORDER BY ordinal`)
 	must(r.t, err)
 	defer rows.Close()
 	for rows.Next() {
@@ -104,13 +124,14 @@ func (r *realServers) plainCalls(k *tokens) (sum int) {
 		must(r.t, rows.Scan(&tool, &arguments, &result))
 		var answer struct{ Content []struct{ Text string } }
 		must(r.t, json.Unmarshal([]byte(result), &answer))
-		sum += k.of(map[string]any{"name": tool, "arguments": json.RawMessage(arguments)})
+		n := k.of(map[string]any{"name": tool, "arguments": json.RawMessage(arguments)})
 		for _, part := range answer.Content {
-			sum += k.of(part.Text)
+			n += k.of(part.Text)
 		}
+		counts = append(counts, n)
 	}
 	must(r.t, rows.Err())
-	return sum
+	return counts
 }
 
 var tokenTable = regexp.MustCompile(`(?s)(<!-- tokens:begin -->\n).*?(<!-- tokens:end -->)`)
@@ -123,10 +144,11 @@ func compareTokens(t *testing.T, plain, ours *tokens) {
 		about       string
 		plain, ours int
 	}{
-		{"the descriptions of the tools, and where servers are named", plain.tools, ours.tools},
-		{"finding tools, and reading of four", plain.found, ours.found},
-		{"30 calls and their results; or the code and what it prints", plain.calls, ours.calls},
-		{"all", plain.tools + plain.found + plain.calls, ours.tools + ours.found + ours.calls},
+		{"the descriptions of the tools", plain.tools, ours.tools},
+		{"finding tools, and reading of four", sum(plain.found), sum(ours.found)},
+		{"30 calls and their results, or the code and what it prints", sum(plain.calls), sum(ours.calls)},
+		{"all of this, as it is in the context in the end", plain.tools + sum(plain.calls), ours.tools + sum(ours.found) + sum(ours.calls)},
+		{"all that the model reads, when each of its requests makes one call", plain.inAll(), ours.inAll()},
 	} {
 		want += fmt.Sprintf("| %s | %d | %d |\n", row.about, row.plain, row.ours)
 	}

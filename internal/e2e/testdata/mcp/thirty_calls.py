@@ -1,7 +1,7 @@
 import ast
 from concurrent.futures import ThreadPoolExecutor
 
-import pandas as pd
+import pandas as pd  # noqa: TID253
 from mcptools import everything, filesystem, memory, sqlite
 from mcptools import time as clock
 
@@ -10,11 +10,16 @@ paths = filesystem.search_files(path=folder, pattern="*.txt")["content"].splitli
 cities = ["New York", "Chicago", "Los Angeles"]
 zones = ["Europe/Berlin", "Asia/Tokyo", "Africa/Cairo", "Asia/Kolkata", "Etc/UTC", "America/Lima"]
 with ThreadPoolExecutor(8) as pool:
-    texts = list(pool.map(lambda path: filesystem.read_text_file(path=path)["content"], sorted(paths)))
+    texts = list(
+        pool.map(lambda path: filesystem.read_text_file(path=path)["content"], sorted(paths))
+    )
     weather = list(pool.map(everything.get_structured_content, cities))
     times = list(pool.map(lambda zone: clock.convert_time("Etc/UTC", "12:00", zone), zones))
 sums = [everything.get_sum(a=n, b=n * n) for n in range(8)]
-named = [{"name": city, "entityType": "city", "observations": [str(w["temperature"])]} for city, w in zip(cities, weather)]
+named = [
+    {"name": city, "entityType": "city", "observations": [str(w["temperature"])]}
+    for city, w in zip(cities, weather)
+]
 made = memory.create_entities(entities=named)
 graph = memory.read_graph()
 rows = ast.literal_eval(sqlite.read_query(query="select 7 as orders, 'open' as state"))
