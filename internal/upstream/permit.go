@@ -107,13 +107,10 @@ func describe(of *server, t *tool, arguments json.RawMessage) string {
 	if isNull(arguments) {
 		arguments = json.RawMessage("{}")
 	}
-	text := fmt.Sprintf("Code wants to call the tool %s of the MCP server %s with these arguments:\n%s", t.name, of.name,
+	text := fmt.Sprintf("The Python code wants to call %s of the MCP server %s, with %s", t.name, of.name,
 		clip(visible(of.secrets.mask(clip(string(arguments), shownArguments))), shownArguments))
-	if t.destructive {
-		text += "\nThe tool may change or delete things."
-	}
 	if t.description != "" {
-		text += fmt.Sprintf("\nThe server says of the tool: “%s”", clip(visible(strings.Join(strings.Fields(clip(t.description, 4*shownDescription)), " ")), shownDescription))
+		text += fmt.Sprintf("\nThe server says of it: \"%s\"", clip(visible(strings.Join(strings.Fields(clip(t.description, 4*shownDescription)), " ")), shownDescription))
 	}
 	return text
 }

@@ -240,7 +240,9 @@ func (s *server) follow(ctx context.Context, l link, c *client.Client, listChang
 			return l.Reason()
 		case <-listChanged:
 		}
-		if err := s.list(ctx, c, true); err != nil {
+		if err := s.list(ctx, c, true); ctx.Err() != nil {
+			return ctx.Err()
+		} else if err != nil {
 			s.log.Warn("the tools of an MCP server can't be listed anew", "server", s.name, "error", s.secrets.mask(clip(err.Error(), 600)))
 		} else {
 			s.turn(func() { s.problem = s.leftOut() })

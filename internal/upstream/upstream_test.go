@@ -238,7 +238,7 @@ func TestPermit(t *testing.T) {
 	refused(t, err, sessions.RefusedDenied, "disabledTools")
 	consent := permit(s, "a", "delete-all")
 	insist(t, consent != nil, "nobody is asked")
-	for _, words := range []string{"delete-all", "honest", "“Deletes\\x1b[2J all. Really.”", `\u202e`, "may change or delete"} {
+	for _, words := range []string{"delete-all", "honest", `"Deletes\x1b[2J all. Really."`, `\u202e`} {
 		expect(t, strings.Contains(consent.Text, words), "the text does not say %q: %s", words, consent.Text)
 	}
 	expect(t, len(consent.Text) < 2500, "the text has %d bytes", len(consent.Text))
