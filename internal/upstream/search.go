@@ -65,7 +65,7 @@ func (t *tool) score(words []string, server string) (score int) {
 func summary(t *tool) string {
 	for line := range strings.Lines(t.description) {
 		if line = strings.TrimSpace(line); line != "" {
-			return clip(line, 200)
+			return clip(line, 120)
 		}
 	}
 	return t.title

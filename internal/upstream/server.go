@@ -47,6 +47,7 @@ type server struct {
 	again        time.Time // when it is begun again
 	link         link
 	client       *client.Client
+	about        string // its title
 	instructions string
 	tools        []*tool
 	listed       string        // what of them is left out
@@ -144,6 +145,7 @@ func (s *server) serve(ctx context.Context) (wasReady bool, err error) {
 	}
 	s.turn(func() {
 		s.client, s.link, s.state, s.problem = c, l, stateReady, s.leftOut()
+		s.about = greeting.ServerInfo.Title
 		s.instructions = clip(greeting.Instructions, 20_000)
 	})
 	s.log.Info("an MCP server is ready", "server", s.name, "tools", len(s.tools), "protocol", greeting.ProtocolVersion)

@@ -131,6 +131,9 @@ func (s *server) purpose() string {
 	if s.description != "" {
 		return clip(s.description, 200)
 	}
+	if s.about != "" {
+		return clip(visible(s.about), 200)
+	}
 	first, _, _ := strings.Cut(strings.TrimSpace(s.instructions), "\n")
 	return clip(visible(first), 200)
 }
