@@ -19,46 +19,61 @@ type found struct {
 	score    int
 }
 
-// search returns the tools that words are about, the best first.
+// search returns the tools that have all of the words, or where none has, some of them;
+// the best first.
 func (s *Servers) search(text string) map[string]any {
 	words := strings.Fields(strings.ToLower(clip(text, 1000)))
-	all := []found{}
+	all, whole := []found{}, []found{}
 	for _, one := range s.all {
 		one.mu.Lock()
 		tools := one.tools
 		one.mu.Unlock()
 		for _, t := range tools {
-			score := t.score(words, strings.ToLower(one.name+" "+one.description))
-			if score > 0 && s.permission(one, t) != denied {
-				all = append(all, found{one.name, one.module, t.name, t.function, summary(t), score})
+			hits, score := t.rate(words, strings.ToLower(one.name))
+			if hits == 0 && len(words) > 0 || s.permission(one, t) == denied {
+				continue
+			}
+			all = append(all, found{one.name, one.module, t.name, t.function, summary(t), score})
+			if hits == len(words) {
+				whole = append(whole, all[len(all)-1])
 			}
 		}
+	}
+	if len(whole) > 0 {
+		all = whole
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.score, a.score) })
 	shown := all[:min(len(all), searchLimit)]
 	return map[string]any{"tools": shown, "left_out": len(all) - len(shown)}
 }
 
-// score is 0 where no word is found; a name counts more than what is said of it.
-func (t *tool) score(words []string, server string) (score int) {
-	name := strings.ToLower(t.name)
-	said := strings.ToLower(t.title + " " + t.description)
-	if len(words) == 0 {
-		return 1
+// rate says how many of the words a tool has, and how well: a name counts more than what
+// is said of it.
+func (t *tool) rate(words []string, server string) (hits, score int) {
+	places := []struct {
+		text  string
+		worth int
+	}{
+		{strings.ToLower(t.name + " " + t.function), 10},
+		{server, 5},
+		{strings.ToLower(t.title + " " + summary(t)), 3},
+		{strings.ToLower(t.description), 1},
 	}
 	for _, word := range words {
-		switch {
-		case word == name || word == strings.ToLower(t.function):
+		before := score
+		for _, place := range places {
+			if strings.Contains(place.text, word) {
+				score += place.worth
+			}
+		}
+		if strings.EqualFold(word, t.name) || strings.EqualFold(word, t.function) {
 			score += 100
-		case strings.Contains(name, word):
-			score += 10
-		case strings.Contains(said, word):
-			score += 3
-		case strings.Contains(server, word):
-			score++
+		}
+		if score > before {
+			hits++
 		}
 	}
-	return score
+	return hits, score
 }
 
 // summary is the first line of what a server says of a tool.
