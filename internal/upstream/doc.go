@@ -1,10 +1,21 @@
 // Package upstream is the client of other MCP servers, whose tools code calls as
-// functions of the Python package mcptools. It reads the mcpServers block of a client's
-// configuration (file.go), keeps a connection to each server (server.go, stdio.go,
-// connect.go), and answers what code asks (sessions.Toolbox).
+// functions of the Python package mcptools. It satisfies sessions.Toolbox.
 //
-// What comes from a server is a stranger's: lists, schemas and messages are bounded, names
-// are made fit for Python, a server that dies is started again with growing pauses. It is
-// offered nothing itself: no sampling, no elicitation, no roots. Its credentials stay in
-// this process, and are masked in what is logged or told.
+// The words:
+//
+//   - file: what --mcp names, in the form that MCP clients have for it.
+//   - entry: what the file says of one server.
+//   - server: one upstream server, connected to, watched and restarted.
+//   - link: one connection to it, over stdio, HTTP or SSE; it ends once.
+//   - secrets: the values of the file's env and headers, and of variables it names.
+//   - consent: what a user has agreed to: a tool, in the form that it then had.
+//
+// Nothing that an upstream server may ask its client for is offered: it declares neither
+// sampling nor elicitation nor roots, and a request for one is answered with an error.
+// What a server says is not trusted: lists, answers, lines and schemas are bounded, and what
+// it says of itself is quoted where a user decides.
+//
+// A stdio server has a process group of its own and the few variables of ours that programs
+// need. It ends with all it started when its link does; when this server is killed its
+// group is killed too on Linux, and finds its input closed elsewhere.
 package upstream

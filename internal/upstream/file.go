@@ -2,278 +2,332 @@ package upstream
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
 	"github.com/tailscale/hujson"
 )
 
-// How a server is reached.
-const (
-	overStdio = "stdio"
-	overHTTP  = "http"
-	overSSE   = "sse"
-)
-
-// definition is what the file says of a server.
-type definition struct {
-	name      string
-	purpose   string
-	transport string
-	command   string
-	args      []string
-	env       map[string]string
-	dir       string
-	url       string
-	headers   map[string]string
-	disabled  bool
-	allow     []string // tools that may be called without asking
-	deny      []string // tools that may not be called
+// An entry is what the file says of one server.
+type entry struct {
+	name        string
+	kind        string // stdio, http, sse; "" is to be found out by url
+	command     string
+	args        []string
+	env         map[string]string
+	cwd         string
+	url         string
+	headers     map[string]string
+	disabled    bool
+	allow, deny []string // names of tools
+	description string
+	// identity tells what is run or reached, before variables are expanded: a consent
+	// holds for that only.
+	identity string
+	secrets  *secrets
 }
 
-// keys are those of a server, as the clients write them, with where each goes.
-func (d *definition) keys() map[string]any {
-	return map[string]any{
-		"command": &d.command, "args": &d.args, "env": &d.env, "cwd": &d.dir,
-		"url": &d.url, "serverUrl": &d.url, "httpUrl": &d.url, "headers": &d.headers,
-		"type": &d.transport, "transport": &d.transport,
-		"disabled": &d.disabled, "description": &d.purpose,
-		"alwaysAllow": &d.allow, "autoApprove": &d.allow, "allow": &d.allow, "disabledTools": &d.deny,
-	}
+// keys are those that an entry may have, with the clients' other names for them.
+var keys = map[string]func(*reader, *entry, hujson.Value){
+	"command":       func(r *reader, e *entry, v hujson.Value) { e.command = r.text("command", v) },
+	"args":          func(r *reader, e *entry, v hujson.Value) { e.args = r.texts("args", v) },
+	"env":           func(r *reader, e *entry, v hujson.Value) { e.env = r.mapping("env", v, e) },
+	"cwd":           func(r *reader, e *entry, v hujson.Value) { e.cwd = r.text("cwd", v) },
+	"url":           func(r *reader, e *entry, v hujson.Value) { e.url = r.text("url", v) },
+	"serverUrl":     func(r *reader, e *entry, v hujson.Value) { e.url = r.text("serverUrl", v) },
+	"httpUrl":       func(r *reader, e *entry, v hujson.Value) { e.url, e.kind = r.text("httpUrl", v), "http" },
+	"headers":       func(r *reader, e *entry, v hujson.Value) { e.headers = r.mapping("headers", v, e) },
+	"type":          func(r *reader, e *entry, v hujson.Value) { e.kind = r.transport("type", v) },
+	"transport":     func(r *reader, e *entry, v hujson.Value) { e.kind = r.transport("transport", v) },
+	"disabled":      func(r *reader, e *entry, v hujson.Value) { e.disabled = r.boolean("disabled", v) },
+	"alwaysAllow":   func(r *reader, e *entry, v hujson.Value) { e.allow = append(e.allow, r.texts("alwaysAllow", v)...) },
+	"autoApprove":   func(r *reader, e *entry, v hujson.Value) { e.allow = append(e.allow, r.texts("autoApprove", v)...) },
+	"allow":         func(r *reader, e *entry, v hujson.Value) { e.allow = append(e.allow, r.texts("allow", v)...) },
+	"disabledTools": func(r *reader, e *entry, v hujson.Value) { e.deny = r.texts("disabledTools", v) },
+	"description":   func(r *reader, e *entry, v hujson.Value) { e.description = r.text("description", v) },
 }
 
-// mistake is an error at a place of the file.
-type mistake struct {
-	offset int
-	err    error
+// fileLimit is how long the file may be.
+const fileLimit = 4 << 20
+
+// A reader reads the file and collects its faults.
+type reader struct {
+	path   string
+	data   []byte
+	log    *slog.Logger
+	faults []error
+	server string // the one that is read
+	raw    bool   // leaves variables as they are: the server is disabled
+	used   *secrets
 }
 
-func (m *mistake) Error() string { return m.err.Error() }
-
-func mistakeAt(v hujson.Value, format string, args ...any) error {
-	return &mistake{v.StartOffset, fmt.Errorf(format, args...)}
-}
-
-// read reads the file's servers, in its order. Notes are on keys that mean nothing here.
-func read(path string, lookup func(string) (string, bool)) (all []definition, notes []string, err error) {
-	text, err := os.ReadFile(path)
+// readFile returns the servers of a file, in its order.
+func readFile(path string, log *slog.Logger) ([]entry, error) {
+	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, nil, err
+		return nil, fmt.Errorf("reading the servers of --mcp: %w", err)
 	}
-	all, notes, err = parse(text, lookup)
-	var at *mistake
-	if errors.As(err, &at) {
-		line := 1 + bytes.Count(text[:min(at.offset, len(text))], []byte("\n"))
-		return nil, nil, fmt.Errorf("%s:%d: %w", path, line, at.err)
+	r := &reader{path: path, data: data, log: log}
+	if len(data) > fileLimit {
+		return nil, fmt.Errorf("%s: is longer than 4 MiB; give --mcp a file with mcpServers", path)
 	}
-	if err != nil { // hujson says the line itself
-		err = fmt.Errorf("%s: %w", path, err)
+	document, err := hujson.Parse(data)
+	if err != nil {
+		return nil, r.syntax(err)
 	}
-	return all, notes, err
+	entries := r.entries(document)
+	const shown = 10
+	if len(r.faults) > shown {
+		r.faults = append(r.faults[:shown], fmt.Errorf("%s: and %d more faults", path, len(r.faults)-shown))
+	}
+	return entries, errors.Join(r.faults...)
 }
 
-func parse(text []byte, lookup func(string) (string, bool)) (all []definition, notes []string, err error) {
-	root, err := hujson.Parse(text)
-	if err != nil {
-		return nil, nil, err
+var position = regexp.MustCompile(`^(?:hujson: )?line (\d+), column \d+: `)
+
+// syntax says a parser's error with the line in front, as all others are said.
+func (r *reader) syntax(err error) error {
+	text := err.Error()
+	line := "1"
+	if found := position.FindStringSubmatch(text); found != nil {
+		line, text = found[1], text[len(found[0]):]
 	}
-	block, err := serversOf(root)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, m := range block.Members {
-		name := nameOf(m)
-		if slices.ContainsFunc(all, func(d definition) bool { return d.name == name }) {
-			return nil, nil, mistakeAt(m.Name, "server %q is there twice; rename one", name)
-		}
-		d, more, err := parseServer(m, lookup)
-		if err != nil {
-			return nil, nil, err
-		}
-		all, notes = append(all, d), append(notes, more...)
-	}
-	return all, notes, nil
+	return fmt.Errorf("%s:%s: is not JSON: %s; mend it there", r.path, line, text)
 }
 
-// serversOf finds the block: mcpServers, or servers as VS Code has it.
-func serversOf(root hujson.Value) (*hujson.Object, error) {
-	object, ok := root.Value.(*hujson.Object)
+func (r *reader) entries(document hujson.Value) []entry {
+	root, ok := document.Value.(*hujson.Object)
 	if !ok {
-		return nil, mistakeAt(root, `it must be an object with "mcpServers"`)
+		r.fault(document, "", "must be an object with mcpServers")
+		return nil
 	}
-	for _, m := range object.Members {
-		if name := nameOf(m); name == "mcpServers" || name == "servers" {
-			if block, ok := m.Value.Value.(*hujson.Object); ok {
-				return block, nil
-			}
-			return nil, mistakeAt(m.Value, "%q must be an object: a name and a server in each member", name)
-		}
-	}
-	return nil, mistakeAt(root, `it has no "mcpServers"; write {"mcpServers": {"NAME": {"command": …}}}`)
-}
-
-func nameOf(m hujson.ObjectMember) string {
-	literal, _ := m.Name.Value.(hujson.Literal)
-	return literal.String()
-}
-
-func parseServer(m hujson.ObjectMember, lookup func(string) (string, bool)) (d definition, notes []string, err error) {
-	d.name = nameOf(m)
-	object, ok := m.Value.Value.(*hujson.Object)
-	if !ok || d.name == "" || len(d.name) > 100 {
-		return d, nil, mistakeAt(m.Name, `server %q must have a name of at most 100 characters and be an object with "command" or "url"`, d.name)
-	}
-	known := d.keys()
-	for _, each := range object.Members {
-		key := nameOf(each)
-		to, ok := known[key]
-		if !ok {
-			notes = append(notes, unknownKey(d.name, key, known))
+	for i := range root.Members {
+		member := root.Members[i]
+		if key := literal(member.Name); key != "mcpServers" && key != "servers" {
 			continue
 		}
-		value := each.Value.Clone()
-		value.Standardize()
-		if json.Unmarshal(value.Pack(), to) != nil {
-			return d, nil, mistakeAt(each.Value, "%s of server %q must be %s", key, d.name, kindOf(to))
+		servers, ok := member.Value.Value.(*hujson.Object)
+		if !ok {
+			r.fault(member.Value, "", "mcpServers must be an object of servers by name")
+			return nil
 		}
-		if err := d.expand(to, lookup); err != nil {
-			return d, nil, mistakeAt(each.Value, "%s of server %q: %w", key, d.name, err)
-		}
+		return r.servers(servers)
 	}
-	if err := d.settle(); err != nil {
-		return d, nil, mistakeAt(m.Name, "server %q %w", d.name, err)
-	}
-	return d, notes, nil
-}
-
-func unknownKey(server, key string, known map[string]any) string {
-	note := fmt.Sprintf("%s of server %q means nothing here", key, server)
-	for word := range known {
-		if levenshtein.ComputeDistance(strings.ToLower(key), strings.ToLower(word)) <= 2 {
-			return note + "; did you mean " + word + "?"
-		}
-	}
-	return note
-}
-
-func kindOf(to any) string {
-	switch to.(type) {
-	case *bool:
-		return "true or false"
-	case *[]string:
-		return "a list of texts"
-	case *map[string]string:
-		return "an object of texts"
-	}
-	return "a text"
-}
-
-// variable is one of the environment in a text: ${NAME}, ${env:NAME}, ${NAME:-default}.
-var variable = regexp.MustCompile(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}`)
-
-func (d *definition) expand(to any, lookup func(string) (string, bool)) error {
-	var errs []error
-	one := func(text string) string {
-		return variable.ReplaceAllStringFunc(text, func(found string) string {
-			parts := variable.FindStringSubmatch(found)
-			if value, ok := lookup(parts[1]); ok {
-				return value
-			}
-			if !strings.Contains(found, ":-") {
-				errs = append(errs, fmt.Errorf("the environment variable %s is not set; set it for the server, or write ${%[1]s:-default}", parts[1]))
-			}
-			return parts[2]
-		})
-	}
-	switch to := to.(type) {
-	case *string:
-		*to = one(*to)
-	case *[]string:
-		for i, text := range *to {
-			(*to)[i] = one(text)
-		}
-	case *map[string]string:
-		for name, text := range *to {
-			(*to)[name] = one(text)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// settle checks what belongs together and finds out how the server is reached.
-func (d *definition) settle() error {
-	switch strings.ToLower(strings.ReplaceAll(d.transport, "-", "")) {
-	case "":
-		d.transport = overHTTP
-		if d.url == "" {
-			d.transport = overStdio
-		} else if strings.HasSuffix(strings.TrimRight(d.url, "/"), "/sse") {
-			d.transport = overSSE
-		}
-	case "stdio":
-		d.transport = overStdio
-	case "http", "streamablehttp":
-		d.transport = overHTTP
-	case "sse":
-		d.transport = overSSE
-	default:
-		return fmt.Errorf("has the transport %q; write stdio, http or sse", d.transport)
-	}
-	switch {
-	case d.command != "" && d.url != "":
-		return errors.New(`has both "command" and "url"; keep one`)
-	case d.transport == overStdio && d.command == "":
-		return errors.New(`has neither "command" nor "url"; write the command that starts it, or the address at which it is`)
-	case d.transport != overStdio && !strings.HasPrefix(d.url, "http://") && !strings.HasPrefix(d.url, "https://"):
-		return errors.New(`has no "url" that begins with http:// or https://`)
-	}
+	r.fault(document, "", `has no "mcpServers"; put the servers under that key, as MCP clients have them`)
 	return nil
 }
 
-// keyNames are names of variables that hold keys. Others hold what answers are about, as
-// directories.
-var keyNames = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|_pat$`)
-
-// keysInAnswers are the secrets that an answer of the server's must not have, as it is in JSON.
-func (d *definition) keysInAnswers() (all []string) {
-	keep := func(value string) {
-		text, _ := json.Marshal(value)
-		if text := string(text[1 : len(text)-1]); len(text) >= 8 {
-			all = append(all, text)
+func (r *reader) servers(object *hujson.Object) []entry {
+	var entries []entry
+	var names []string
+	for _, member := range object.Members {
+		r.server = literal(member.Name)
+		body, ok := member.Value.Value.(*hujson.Object)
+		switch {
+		case !ok:
+			r.fault(member.Value, "", "must be an object with command or url")
+		case strings.TrimSpace(r.server) == "" || len(r.server) > 100 || visible(r.server) != r.server:
+			r.fault(member.Value, "", "a server's name must be 1 to 100 printable characters; rename it")
+		case slices.Contains(names, r.server):
+			r.fault(member.Name, "", "is there twice; rename or remove one")
+		default:
+			entries = append(entries, r.entry(body, member.Value))
 		}
+		names = append(names, r.server)
 	}
-	for name, value := range d.env {
-		if keyNames.MatchString(name) {
-			keep(value)
-		}
-	}
-	for _, value := range d.headers {
-		keep(value)
-		if _, token, ok := strings.Cut(value, " "); ok {
-			keep(token)
-		}
-	}
-	return all
+	return entries
 }
 
-// secrets are the values that must be told to nobody.
-func (d *definition) secrets() (all []string) {
-	for _, values := range []map[string]string{d.env, d.headers} {
-		for _, value := range values {
-			all = append(all, value)
-			if _, token, ok := strings.Cut(value, " "); ok { // Bearer …
-				all = append(all, token)
-			}
+// entry reads one server's object.
+func (r *reader) entry(object *hujson.Object, whole hujson.Value) entry {
+	e := entry{name: r.server, secrets: &secrets{}}
+	r.used, r.raw = e.secrets, false
+	for _, member := range object.Members {
+		if value, ok := member.Value.Value.(hujson.Literal); literal(member.Name) == "disabled" && ok {
+			r.raw = value.Kind() == 't'
 		}
 	}
-	if _, query, ok := strings.Cut(d.url, "?"); ok {
-		all = append(all, query)
+	var identity strings.Builder
+	for _, member := range object.Members {
+		key := literal(member.Name)
+		if slices.Contains([]string{"command", "args", "url", "serverUrl", "httpUrl"}, key) {
+			minimal := member.Value.Clone()
+			minimal.Minimize()
+			fmt.Fprintf(&identity, "%s=%s\n", key, strings.TrimSpace(minimal.String()))
+		}
+		if read, known := keys[key]; known {
+			read(r, &e, member.Value)
+			continue
+		}
+		advice := ""
+		if near, ok := nearest(key, sortedKeys(keys)); ok {
+			advice = fmt.Sprintf("did you mean %q?", near)
+		}
+		r.log.Warn("a key of the file of --mcp is not known and has no effect",
+			"file", fmt.Sprintf("%s:%d", r.path, r.line(member.Name)), "server", e.name, "key", clip(key, 100), "advice", advice)
 	}
-	return slices.DeleteFunc(all, func(s string) bool { return len(s) <= 5 })
+	e.identity = identity.String()
+	if !e.disabled {
+		r.checkTransport(&e, whole)
+	}
+	return e
+}
+
+func (r *reader) checkTransport(e *entry, whole hujson.Value) {
+	if e.kind == "" && e.command != "" {
+		e.kind = "stdio"
+	}
+	switch {
+	case e.command == "" && e.url == "":
+		r.fault(whole, "", "has neither command nor url; add one")
+	case e.command != "" && e.url != "":
+		r.fault(whole, "", "has both command and url; remove one")
+	case e.kind == "stdio" && e.command == "":
+		r.fault(whole, "command", "is missing, which a server of type stdio has")
+	case e.kind != "stdio" && e.url == "":
+		r.fault(whole, "url", "is missing, which a server of type %s has", e.kind)
+	case e.url != "":
+		if u, err := url.Parse(e.url); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			r.fault(whole, "url", "must be a URL with http or https")
+		} else if u.User != nil || u.RawQuery != "" {
+			password, _ := u.User.Password()
+			e.secrets.add(password)
+			for _, values := range u.Query() {
+				e.secrets.add(values...)
+			}
+		}
+	case e.cwd != "" && !filepath.IsAbs(e.cwd):
+		e.cwd = filepath.Join(filepath.Dir(r.path), e.cwd)
+	}
+}
+
+func (r *reader) line(at hujson.Value) int {
+	return 1 + bytes.Count(r.data[:min(at.StartOffset, len(r.data))], []byte("\n"))
+}
+
+func (r *reader) fault(at hujson.Value, key, format string, args ...any) {
+	where := fmt.Sprintf("%s:%d: ", r.path, r.line(at))
+	if r.server != "" {
+		where += "server " + clip(r.server, 100) + ": "
+	}
+	if key != "" {
+		where += key + ": "
+	}
+	r.faults = append(r.faults, errors.New(where+fmt.Sprintf(format, args...)))
+}
+
+// text returns a text with its variables expanded; numbers and booleans are texts too.
+func (r *reader) text(key string, v hujson.Value) string {
+	value, ok := v.Value.(hujson.Literal)
+	if !ok || value.Kind() == 'n' {
+		r.fault(v, key, "must be a text")
+		return ""
+	}
+	text := string(value)
+	if value.Kind() == '"' {
+		text = value.String()
+	}
+	if r.raw {
+		return text
+	}
+	return r.expand(key, v, text)
+}
+
+func (r *reader) boolean(key string, v hujson.Value) bool {
+	value, ok := v.Value.(hujson.Literal)
+	if !ok || value.Kind() != 't' && value.Kind() != 'f' {
+		r.fault(v, key, "must be true or false")
+		return false
+	}
+	return value.Kind() == 't'
+}
+
+func (r *reader) texts(key string, v hujson.Value) []string {
+	array, ok := v.Value.(*hujson.Array)
+	if !ok {
+		r.fault(v, key, "must be an array of texts")
+		return nil
+	}
+	texts := []string{}
+	for i, element := range array.Elements {
+		texts = append(texts, r.text(fmt.Sprintf("%s[%d]", key, i), element))
+	}
+	return texts
+}
+
+// mapping reads env or headers, whose values are secrets.
+func (r *reader) mapping(key string, v hujson.Value, e *entry) map[string]string {
+	object, ok := v.Value.(*hujson.Object)
+	if !ok {
+		r.fault(v, key, "must be an object of texts")
+		return nil
+	}
+	values := map[string]string{}
+	for _, member := range object.Members {
+		name := literal(member.Name)
+		value := r.text(key+"."+clip(name, 100), member.Value)
+		if name == "" || strings.ContainsAny(name, "=\x00\r\n") || strings.ContainsAny(value, "\x00") {
+			r.fault(member.Name, key, "has a name or value that can't be passed on; mend it")
+			continue
+		}
+		values[name] = value
+		e.secrets.add(value)
+		if key == "headers" || namesSecret(name) {
+			e.secrets.addDeep(value)
+		}
+	}
+	return values
+}
+
+func (r *reader) transport(key string, v hujson.Value) string {
+	switch kind := strings.ToLower(r.text(key, v)); kind {
+	case "stdio", "sse":
+		return kind
+	case "http", "streamable-http", "streamablehttp", "streamable_http":
+		return "http"
+	default:
+		r.fault(v, key, "must be stdio, http, streamable-http or sse")
+		return ""
+	}
+}
+
+// variable is ${NAME}, ${NAME:-default} or ${env:NAME}, or another client's own.
+var (
+	variable     = regexp.MustCompile(`\$\{([^{}]*)\}`)
+	variableName = regexp.MustCompile(`^(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$`)
+)
+
+// expand puts in the variables of our environment.
+func (r *reader) expand(key string, at hujson.Value, text string) string {
+	return variable.ReplaceAllStringFunc(text, func(written string) string {
+		found := variableName.FindStringSubmatch(written[2 : len(written)-1])
+		if found == nil {
+			r.fault(at, key, "%s is not known here; write ${NAME}, ${NAME:-default} or ${env:NAME}", clip(written, 60))
+			return ""
+		}
+		value, set := os.LookupEnv(found[1])
+		if !set || value == "" && strings.Contains(written, ":-") {
+			if !strings.Contains(written, ":-") {
+				r.fault(at, key, "the variable %s is not set; set it, or write ${%s:-default}", found[1], found[1])
+			}
+			return found[2]
+		}
+		r.used.add(value)
+		if namesSecret(found[1]) {
+			r.used.addDeep(value)
+		}
+		return value
+	})
+}
+
+func literal(v hujson.Value) string {
+	text, _ := v.Value.(hujson.Literal)
+	return text.String()
 }

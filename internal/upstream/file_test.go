@@ -1,68 +1,51 @@
 package upstream
 
 import (
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
 
-func lookup(name string) (string, bool) {
-	value, ok := map[string]string{"TOKEN": "t0p-secret", "EMPTY": ""}[name]
-	return value, ok
-}
-
 func TestFile(t *testing.T) {
-	all, notes, err := parse([]byte(`{
-  // as clients have it
+	t.Setenv("UPSTREAM_TEST_KEY", "secret-key-1")
+	var log logged
+	entries, err := readFile(writeFile(t, `{
+  // what clients have
   "mcpServers": {
-    "a": {"command": "x", "args": ["--key=${TOKEN}", "${NONE:-d}", "${env:EMPTY}"], "env": {"K": "${TOKEN}"}, "cwd": "/", "alwaysAllow": ["t"]},
-    "b": {"url": "https://b.example/mcp?k=${TOKEN}", "headers": {"Authorization": "Bearer ${TOKEN}"}, "description": "is for b", "disabledTools": ["u"]},
-    "c": {"url": "https://c.example/sse/", "disabled": true, "desciption": "x", "timeout": 60},
+    "one": {"command": "${UPSTREAM_TEST_NONE:-run}", "args": ["-k", "${env:UPSTREAM_TEST_KEY}", "$HOME"], "env": {"N": 3}, "cwd": "sub", "comand": "x", "icon": "y"},
+    "off": {"disabled": true, "command": "${UPSTREAM_TEST_NONE}"},
+    "two": {"type": "streamable-http", "url": "https://h.example/mcp?key=${UPSTREAM_TEST_KEY}", "headers": {"Authorization": "Bearer ${UPSTREAM_TEST_KEY}"}, "alwaysAllow": ["a"], "autoApprove": ["b"],},
   },
-}`), lookup)
+}`), log.logger())
 	must(t, err)
-	insist(t, len(all) == 3, "%+v", all)
-	a, b, c := all[0], all[1], all[2]
-	expect(t, a.transport == overStdio && strings.Join(a.args, " ") == "--key=t0p-secret d " && a.env["K"] == "t0p-secret" && a.dir == "/" && a.allow[0] == "t", "%+v", a)
-	expect(t, b.transport == overHTTP && b.purpose == "is for b" && b.headers["Authorization"] == "Bearer t0p-secret" && b.deny[0] == "u", "%+v", b)
-	expect(t, c.transport == overSSE && c.disabled, "%+v", c)
-	expect(t, strings.Join(notes, "\n") == "desciption of server \"c\" means nothing here; did you mean description?\ntimeout of server \"c\" means nothing here", "%q", notes)
-	keys := definition{env: map[string]string{"API_KEY": "a\"long key", "ROOT": "/a/directory", "TOKEN": "short"}}
-	expect(t, strings.Join(keys.keysInAnswers(), " ") == `a\"long key`, "%q", keys.keysInAnswers())
-	secrets := strings.Join(b.secrets(), " ")
-	expect(t, strings.Contains(secrets, "Bearer t0p-secret") && strings.Contains(secrets, "k=t0p-secret"), "%q", secrets)
+	one, two := entries[0], entries[2]
+	expect(t, one.command == "run" && one.args[1] == "secret-key-1" && one.args[2] == "$HOME" && one.env["N"] == "3" && one.kind == "stdio", "one is %+v", one)
+	expect(t, strings.HasSuffix(one.cwd, "/sub") && len(one.cwd) > 5, "it starts in %s", one.cwd)
+	expect(t, two.kind == "http" && two.headers["Authorization"] == "Bearer secret-key-1" && len(two.allow) == 2, "two is %+v", two)
+	expect(t, !strings.Contains(one.identity+two.identity, "secret-key"), "identities have secrets: %s%s", one.identity, two.identity)
+	expect(t, strings.Contains(log.String(), `did you mean \"command\"?`) && strings.Contains(log.String(), "icon"), "the log is %s", log.String())
+	said := two.secrets.mask(`Get "https://u:p@h.example/mcp?key=secret-key-1": Bearer secret-key-1, secret-key-1`)
+	expect(t, said == `Get "https://***@h.example/mcp?***": ***, ***`, "masked: %s", said)
 }
 
-func TestMistakesInTheFile(t *testing.T) {
+func TestFileFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\n\"a\": [":                  "line 2",
-		"[]":                           ":1: it must be an object",
-		"{}":                           `:1: it has no "mcpServers"`,
-		"{\"mcpServers\":\n 1}":        `:2: "mcpServers" must be an object`,
-		"{\"servers\": {\n\"a\": 1}}":  `:2: server "a" must have a name`,
-		"{\"servers\": {\n\"a\": {}}}": `:2: server "a" has neither "command" nor "url"`,
-		"{\"servers\": {\"a\": {\n\"args\": 1}}}":                                      `:2: args of server "a" must be a list of texts`,
-		"{\"servers\": {\"a\": {\"command\": \"x\",\n\"env\": {\"A\": \"${NONE}\"}}}}": `:2: env of server "a": the environment variable NONE is not set`,
-		"{\"servers\": {\"a\": {\"command\": \"x\", \"url\": \"https://x\"}}}":         `keep one`,
-		"{\"servers\": {\"a\": {\"url\": \"ftp://x\"}}}":                               `begins with http:// or https://`,
-		"{\"servers\": {\"a\": {\"url\": \"https://x\", \"type\": \"pigeon\"}}}":       `"pigeon"; write stdio, http or sse`,
-		"{\"servers\": {\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"x\"}}}":   `:2: server "a" is there twice`,
+		"{\n\"mcpServers\": {\n\"a\": {\"command\": \"${UPSTREAM_TEST_NONE}\"}}}":  ":3: server a: command: the variable UPSTREAM_TEST_NONE is not set; set it",
+		"{\"mcpServers\": {\"a\": {\n\"command\": \"x\", \"args\": \"y\"}}}":       ":2: server a: args: must be an array of texts",
+		"{\"mcpServers\": {\"a\": {\"command\": \"x\",\n\"env\": {\"A\": null}}}}": ":2: server a: env.A: must be a text",
+		`{"mcpServers": {"a": {}}}`:                                                     ":1: server a: has neither command nor url",
+		`{"mcpServers": {"a": {"command": "x", "url": "http://h"}}}`:                    "has both command and url",
+		`{"mcpServers": {"a": {"url": "ftp://h"}}}`:                                     "must be a URL with http or https",
+		`{"mcpServers": {"a": {"url": "http://h", "type": "carrier-pigeon"}}}`:          "must be stdio, http, streamable-http or sse",
+		`{"mcpServers": {"a": {"command": "${input:key}"}}}`:                            "${input:key} is not known here; write ${NAME}",
+		"{\"mcpServers\": {\"a\": {\"command\": \"x\"},\n\"a\": {\"command\": \"y\"}}}": ":2: server a: is there twice",
+		"{\n\n{":          ":3: is not JSON",
+		`{"servers": []}`: "must be an object of servers by name",
+		`{"other": 1}`:    `has no "mcpServers"`,
+		`[]`:              "must be an object with mcpServers",
 	} {
-		path := filepath.Join(t.TempDir(), "servers.json")
-		must(t, os.WriteFile(path, []byte(text), 0o600))
-		_, _, err := read(path, lookup)
-		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path) {
-			t.Errorf("%s\ngives %v", text, err)
-		}
+		_, err := readFile(writeFile(t, text), (&logged{}).logger())
+		expect(t, err != nil && strings.Contains(err.Error(), want), "%s\nis refused by: %v\nnot by: %s", text, err, want)
 	}
-}
-
-func TestAllowPatterns(t *testing.T) {
-	all := []definition{{name: "git-hub"}}
-	for pattern, ok := range map[string]bool{"*": true, "git-hub.*": true, "git-hub.create": true, "git_hub.create": true, "github.create": false, "git-hub": false} {
-		if err := checkAllow([]string{pattern}, all); (err == nil) != ok {
-			t.Errorf("%s: %v", pattern, err)
-		}
-	}
+	_, err := Open(Options{File: writeFile(t, `{"mcpServers": {"github": {"command": "x", "disabled": true}}}`), Allow: []string{"gihub.*"}})
+	expect(t, err != nil && strings.Contains(err.Error(), `did you mean the server "github"`), "a wrong pattern: %v", err)
 }

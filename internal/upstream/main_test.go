@@ -1,11 +1,10 @@
 package upstream
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -24,220 +23,162 @@ import (
 
 var must, expect, insist = check.Must, check.Expect, check.Insist
 
-// roleVariable has the test binary be a server, of that kind.
-const roleVariable = "UNDERSTUDY_TEST_UPSTREAM"
-
+// TestMain is an upstream server too, where a test says so in its environment.
 func TestMain(m *testing.M) {
-	if role := os.Getenv(roleVariable); role != "" {
-		if role == "good" {
-			_ = mcpserver.ServeStdio(goodServer())
-		} else {
-			(&hostile{role: role, out: os.Stdout}).serve()
-		}
-		os.Exit(0)
+	switch kind := os.Getenv("UPSTREAM_TEST_SERVER"); kind {
+	case "":
+		// mcp-go's server, which is in this process over SSE, may miss a cancellation.
+		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/mark3labs/mcp-go/server.(*MCPServer).handleSubscriptionsListen"))
+	case "honest":
+		_ = mcpserver.ServeStdio(honest())
+	case "doomed":
+		doomed()
+	default:
+		hostile(kind)
 	}
-	// mcp-go's SSE server, in tests, goes on serving a subscription when its client has gone.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/mark3labs/mcp-go/server.(*MCPServer).handleSubscriptionsListen"))
 }
 
-// goodServer is as servers are.
-func goodServer() *mcpserver.MCPServer {
-	s := mcpserver.NewMCPServer("good", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithResourceCapabilities(false, false), mcpserver.WithInstructions("Be nice."), mcpserver.WithTitle("Good things"))
-	text := func(t string) mcpserver.ToolHandlerFunc {
-		return func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultText(t), nil
-		}
-	}
-	s.AddTool(mcp.NewTool("find", mcp.WithDescription("Finds issues by words.\nMore."), mcp.WithReadOnlyHintAnnotation(true), mcp.WithString("words", mcp.Required()), mcp.WithNumber("limit")),
+// honest is a server as others write them.
+func honest() *mcpserver.MCPServer {
+	s := mcpserver.NewMCPServer("honest", "1", mcpserver.WithToolCapabilities(true), mcpserver.WithInstructions("Adds numbers.\nAnd more."))
+	s.AddTool(mcp.NewTool("add", mcp.WithDescription("Adds two numbers."), mcp.WithReadOnlyHintAnnotation(true),
+		mcp.WithNumber("first", mcp.Required()), mcp.WithNumber("second", mcp.Required())),
 		func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			return mcp.NewToolResultStructured(map[string]any{"args": r.GetArguments()}, "found"), nil
+			return mcp.NewToolResultStructured(map[string]any{"sum": r.GetFloat("first", 0) + r.GetFloat("second", 0)}, "done"), nil
 		})
-	s.AddTool(mcp.NewTool("create", mcp.WithDescription("Makes an issue.")), text("made"))
-	s.AddTool(mcp.NewTool("picture", mcp.WithReadOnlyHintAnnotation(true)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultImage("a picture", "iVBORw==", "image/png"), nil
+	s.AddTool(mcp.NewTool("delete-all", mcp.WithDescription("Deletes\x1b[2J all.\nReally.")), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultError("nothing is there"), nil
 	})
-	s.AddTool(mcp.NewTool("fail", mcp.WithReadOnlyHintAnnotation(true)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultError("no luck"), nil
+	s.AddTool(mcp.NewTool("picture"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return &mcp.CallToolResult{Content: []mcp.Content{
+			mcp.NewImageContent("cGl4ZWxz", "image/png"), mcp.NewResourceLink("x://1", "one", "the first", "text/plain"),
+			mcp.NewEmbeddedResource(mcp.TextResourceContents{URI: "x://2", MIMEType: "text/plain", Text: "two"}),
+		}}, nil
 	})
-	s.AddTool(mcp.NewTool("grow", mcp.WithReadOnlyHintAnnotation(true)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		s.AddTool(mcp.NewTool("grown"), text("new"))
-		return mcp.NewToolResultText("ok"), nil
+	s.AddTool(mcp.NewTool("environ"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(strings.Join(os.Environ(), "\n")), nil
 	})
-	s.AddTool(mcp.NewTool("die", mcp.WithReadOnlyHintAnnotation(true)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		fmt.Fprintln(os.Stderr, "Bearer s3cret-token is wrong")
-		os.Exit(3)
-		return nil, nil
+	s.AddTool(mcp.NewTool("wait", mcp.WithString("file")), func(ctx context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		file := r.GetString("file", "")
+		_ = os.WriteFile(file, []byte("begun"), 0o600)
+		<-ctx.Done()
+		_ = os.WriteFile(file, []byte("cancelled"), 0o600)
+		return mcp.NewToolResultText("late"), nil
 	})
-	s.AddTool(mcp.NewTool("environment", mcp.WithReadOnlyHintAnnotation(true)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText("KEY=" + os.Getenv("KEY") + " HEARD=" + filepath.Base(os.Getenv("HEARD"))), nil
+	s.AddTool(mcp.NewTool("grow"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		s.AddTool(mcp.NewTool("grown"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return mcp.NewToolResultText("new"), nil
+		})
+		return mcp.NewToolResultText("grown"), nil
 	})
-	s.AddResource(mcp.NewResource("test://a", "a"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://a", MIMEType: "text/plain", Text: "content"}}, nil
+	s.AddResource(mcp.NewResource("x://text", "text"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
+		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "x://text", MIMEType: "text/plain", Text: "hello"},
+			mcp.BlobResourceContents{URI: "x://blob", Blob: "Ynl0ZXM="}}, nil
 	})
 	return s
 }
 
-// hostile is a server that keeps to no rule but that of lines of JSON.
-type hostile struct {
-	role string
-	mu   sync.Mutex
-	out  *os.File
-}
-
-func (h *hostile) serve() {
-	if h.role == "deaf" {
-		time.Sleep(time.Hour)
-	}
-	lines := bufio.NewScanner(os.Stdin)
-	lines.Buffer(nil, 64<<20)
-	for lines.Scan() {
-		var m struct {
-			ID     any    `json:"id"`
-			Method string `json:"method"`
-			Params struct {
-				Name string `json:"name"`
-			} `json:"params"`
-		}
-		if json.Unmarshal(lines.Bytes(), &m) == nil && h.role != "mute" {
-			h.hear(m.ID, m.Method, m.Params.Name)
-		}
-	}
-}
-
-func (h *hostile) say(text string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, _ = h.out.WriteString(text + "\n")
-}
-
-func (h *hostile) hear(id any, method, tool string) {
-	answer := func(result string) { h.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"result":%s}`, id, result)) }
-	switch method {
-	case "initialize":
-		if h.role == "garbage" {
-			for range 2000 {
-				h.say(`{"garbage": [`)
-				fmt.Fprintln(os.Stderr, strings.Repeat("noise ", 100))
-			}
-			h.say(`{"jsonrpc":"2.0","id":99,"result":{}}`)
-		}
-		answer(`{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"h","version":"1"}}`)
-	case "tools/list":
-		answer(h.tools())
-	case "tools/call":
-		switch h.role {
-		case "huge":
-			answer(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 100<<20) + `"}]}`)
-		case "silent":
-			// nothing, ever
-		case "odd":
-			answer(`{"content":[{"type":"hologram"},7]}`)
-		default:
-			answer(`{"content":[{"type":"text","text":"ok"}]}`)
-		}
-	case "notifications/cancelled":
-		_ = os.WriteFile(os.Getenv("HEARD"), []byte("cancelled"), 0o600)
-	case "server/discover":
-		h.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%v,"error":{"code":-32601,"message":"no"}}`, id))
-	}
-}
-
-func (h *hostile) tools() string {
-	one := func(name, schema string) string {
-		return fmt.Sprintf(`{"name":%q,"annotations":{"readOnlyHint":true},"inputSchema":%s}`, name, schema)
-	}
-	const object = `{"type":"object"}`
-	switch h.role {
-	case "names":
-		var all []string
-		for _, name := range []string{"class", "__class__", "import", "1st", "a-b", "a.b", "a b", "", "😀", "servers", "None", strings.Repeat("x", 300)} {
-			all = append(all, one(name, object))
-		}
-		return `{"tools":[` + strings.Join(all, ",") + `]}`
-	case "endless":
-		var all []string
-		for i := range 500 {
-			all = append(all, one(fmt.Sprintf("t%d_%d", i, time.Now().UnixNano()), object))
-		}
-		return fmt.Sprintf(`{"tools":[%s],"nextCursor":"%d"}`, strings.Join(all, ","), time.Now().UnixNano())
-	case "schemas":
-		return `{"tools":[` + strings.Join([]string{
-			one("recursive", `{"type":"object","properties":{"a":{"$ref":"#/properties/a"},"b":{"$ref":"#"}}}`),
-			one("remote", `{"type":"object","properties":{"a":{"$ref":"http://127.0.0.1:1/x.json"}}}`),
-			one("file", `{"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}`),
-			one("broken", `{"type":"object","properties":{"a":{"type":"nonsense","pattern":"("}}}`),
-			one("long", `{"type":"object","properties":{"a":{"type":"string","description":"`+strings.Repeat("x", 3<<20)+`"}}}`),
-		}, ",") + `]}`
-	}
-	return `{"tools":[` + one("t", object) + `]}`
-}
-
-// opened opens servers of these roles, by the name of the role.
-func opened(t *testing.T, change func(*Options), roles ...string) *Servers {
+// stdioServers opens this test binary as servers, by the kinds of TestMain.
+func stdioServers(t *testing.T, o Options, kinds ...string) *Servers {
 	t.Helper()
 	self, err := os.Executable()
 	must(t, err)
-	block := map[string]any{}
-	for _, role := range roles {
-		block[role] = map[string]any{"command": self, "env": map[string]string{roleVariable: role, "HEARD": filepath.Join(t.TempDir(), "heard"), "KEY": "s3cret-token"}}
+	servers := map[string]any{}
+	for _, kind := range kinds {
+		servers[kind] = map[string]any{"command": self, "env": map[string]string{"UPSTREAM_TEST_SERVER": kind, "API_TOKEN": "sesame-open-12345", "DIRECTORY": "/data/projects"}}
 	}
-	return openedWith(t, change, block)
+	return openServers(t, o, servers)
 }
 
-func openedWith(t *testing.T, change func(*Options), block map[string]any) *Servers {
+func openServers(t *testing.T, o Options, servers map[string]any) *Servers {
 	t.Helper()
-	text, err := json.Marshal(map[string]any{"mcpServers": block})
+	text, err := json.Marshal(map[string]any{"mcpServers": servers})
 	must(t, err)
-	o := Options{File: filepath.Join(t.TempDir(), "servers.json"), Logger: slog.New(slog.DiscardHandler)}
-	must(t, os.WriteFile(o.File, text, 0o600))
-	if change != nil {
-		change(&o)
-	}
+	o.File = writeFile(t, string(text))
 	s, err := Open(o)
 	must(t, err)
 	t.Cleanup(s.Close)
-	s.Ready(t.Context())
 	return s
 }
 
-func call(t *testing.T, s *Servers, server, tool, arguments string) (string, *sessions.ToolRefusal) {
+func writeFile(t *testing.T, text string) string {
 	t.Helper()
-	return ask1(t.Context(), t, s, sessions.ToolRequest{Op: sessions.ToolCall, Server: server, Name: tool, Arguments: json.RawMessage(arguments)})
+	path := filepath.Join(t.TempDir(), "mcp.json")
+	must(t, os.WriteFile(path, []byte(text), 0o600))
+	return path
 }
 
-func ask1(ctx context.Context, t *testing.T, s *Servers, r sessions.ToolRequest) (string, *sessions.ToolRefusal) {
+// soon ends a test that would wait for ever.
+func soon(t *testing.T) context.Context {
 	t.Helper()
-	answer, err := s.Answer(ctx, r)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// until waits for what a server's changes bring.
+func until(t *testing.T, s *Servers, so func() bool) {
+	t.Helper()
+	changed := make(chan struct{}, 1)
+	s.OnChange(func() { signal(changed) })
+	ctx := soon(t)
+	for !so() {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			t.Fatalf("it never came; states are %+v", s.States())
+		}
+	}
+}
+
+type reply struct {
+	IsError    bool            `json:"is_error"`
+	Structured json.RawMessage `json:"structured"`
+	Content    []struct {
+		Type, Text, URI string
+		Attachment      *int
+	} `json:"content"`
+}
+
+func callTool(ctx context.Context, t *testing.T, s *Servers, server, tool, arguments string) (reply, *sessions.ToolAnswer, error) {
+	t.Helper()
+	answer, err := s.Answer(ctx, sessions.ToolRequest{Op: sessions.ToolCall, Server: server, Name: tool, Arguments: json.RawMessage(arguments)})
+	var r reply
 	if err == nil {
-		return string(answer.Body), nil
+		must(t, json.Unmarshal(answer.Body, &r))
 	}
-	refusal, ok := err.(*sessions.ToolRefusal)
-	insist(t, ok, "%v is no refusal", err)
-	return "", refusal
+	return r, answer, err
 }
 
-// eventually waits until it is so.
-func eventually(t *testing.T, what string, so func() bool) {
+// refused ends the test unless an error is a refusal of the kind with these words.
+func refused(t *testing.T, err error, kind sessions.RefusalKind, words ...string) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !so(); time.Sleep(10 * time.Millisecond) {
-		insist(t, time.Now().Before(deadline), "not yet: %s", what)
+	var refusal *sessions.ToolRefusal
+	insist(t, errors.As(err, &refusal), "error is %v, not a refusal", err)
+	expect(t, refusal.Kind == kind, "the refusal is %s: %s; not %s", refusal.Kind, refusal.Message, kind)
+	for _, word := range words {
+		expect(t, strings.Contains(refusal.Message, word), "the refusal does not say %q: %s", word, refusal.Message)
 	}
 }
 
-// log is what was logged, for several goroutines.
-type log struct {
-	mu sync.Mutex
-	bytes.Buffer
+// A logged is what a logger wrote.
+type logged struct {
+	mu   sync.Mutex
+	text bytes.Buffer
 }
 
-func (l *log) Write(p []byte) (int, error) {
+func (l *logged) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
+	return l.text.Write(p)
 }
 
-func (l *log) String() string {
+func (l *logged) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.Buffer.String()
+	return l.text.String()
+}
+
+func (l *logged) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

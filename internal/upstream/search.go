@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// mostFound is how many tools a search names.
-const mostFound = 20
+// searchLimit is how many tools a search returns.
+const searchLimit = 20
 
+// A found tool is one that a search returns.
 type found struct {
 	Server   string `json:"server"`
 	Module   string `json:"module"`
@@ -18,45 +19,69 @@ type found struct {
 	score    int
 }
 
-// search returns the tools that have all of the words, or where none has, some of them; the
-// best first, those with a word in their name.
-func search(all []found, descriptions []string, text string) (best []found, leftOut int) {
-	words := strings.Fields(strings.ToLower(text))
-	for _, needed := range []int{len(words), 1} {
-		best = nil
-		for i, tool := range all {
-			if hits := tool.rate(descriptions[i], words); hits >= needed {
-				best = append(best, tool)
+// search returns the tools that have all of the words, or where none has, some of them;
+// the best first.
+func (s *Servers) search(text string) map[string]any {
+	words := strings.Fields(strings.ToLower(clip(text, 1000)))
+	all, whole := []found{}, []found{}
+	for _, one := range s.all {
+		one.mu.Lock()
+		tools := one.tools
+		one.mu.Unlock()
+		for _, t := range tools {
+			hits, score := t.rate(words, strings.ToLower(one.name))
+			if hits == 0 && len(words) > 0 || s.permission(one, t) == denied {
+				continue
+			}
+			all = append(all, found{one.name, one.module, t.name, t.function, summary(t), score})
+			if hits == len(words) {
+				whole = append(whole, all[len(all)-1])
 			}
 		}
-		if len(best) > 0 {
-			break
-		}
 	}
-	slices.SortStableFunc(best, func(a, b found) int { return cmp.Compare(b.score, a.score) })
-	leftOut = max(0, len(best)-mostFound)
-	return best[:len(best)-leftOut], leftOut
+	if len(whole) > 0 {
+		all = whole
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(b.score, a.score) })
+	shown := all[:min(len(all), searchLimit)]
+	return map[string]any{"tools": shown, "left_out": len(all) - len(shown)}
 }
 
-// rate says how many of the words a tool has, and keeps how well.
-func (f *found) rate(description string, words []string) (hits int) {
+// rate says how many of the words a tool has, and how well: a name counts more than what
+// is said of it.
+func (t *tool) rate(words []string, server string) (hits, score int) {
+	places := []struct {
+		text  string
+		worth int
+	}{
+		{strings.ToLower(t.name + " " + t.function), 10},
+		{server, 5},
+		{strings.ToLower(t.title + " " + summary(t)), 3},
+		{strings.ToLower(t.description), 1},
+	}
 	for _, word := range words {
-		score := 0
-		for _, place := range []struct {
-			text  string
-			worth int
-		}{{f.Function, 10}, {f.Server, 5}, {f.Summary, 3}, {description, 1}} {
-			if strings.Contains(strings.ToLower(place.text), word) {
+		before := score
+		for _, place := range places {
+			if strings.Contains(place.text, word) {
 				score += place.worth
 			}
 		}
-		if strings.EqualFold(f.Function, word) || strings.EqualFold(f.Name, word) {
+		if strings.EqualFold(word, t.name) || strings.EqualFold(word, t.function) {
 			score += 100
 		}
-		if score > 0 {
+		if score > before {
 			hits++
 		}
-		f.score += score
 	}
-	return hits
+	return hits, score
+}
+
+// summary is the first line of what a server says of a tool.
+func summary(t *tool) string {
+	for line := range strings.Lines(t.description) {
+		if line = strings.TrimSpace(line); line != "" {
+			return clip(line, 120)
+		}
+	}
+	return t.title
 }

@@ -1,256 +1,302 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
-	"strings"
+	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/santhosh-tekuri/jsonschema/v6"
-)
 
-// Bounds of what a server may say of itself.
-const (
-	mostTools       = 2000
-	mostSchemas     = 8 << 20 // bytes of all its schemas and descriptions
-	mostDescription = 20_000  // characters of one tool's
-	mostPurpose     = 200     // characters
+	"understudy/sessions"
 )
 
 const (
-	startTime  = 30 * time.Second // for the handshake, and for the list of tools, but in tests
-	firstPause = time.Second      // before it is started again
-	mostPause  = time.Minute
-	listPause  = time.Second // between two lists, however often they change
+	// startLimit is how long a server may take to begin, and to list its tools; a call
+	// waits as long for one that begins.
+	startLimit = 30 * time.Second
+	// firstPause is before a server that has ended begins again; it doubles up to
+	// longestPause until one has lived for healthy.
+	firstPause   = time.Second
+	longestPause = time.Minute
+	healthy      = time.Minute
+	// listPause is between two looks at a list that changes.
+	listPause = time.Second
 )
 
-// The states of a server.
-const (
-	ready    = "ready"
-	starting = "starting"
-	failed   = "failed"
-	disabled = "disabled"
-)
-
-// server is one server of the file.
+// A server is an upstream server: connected to, watched, begun again.
 type server struct {
-	definition
+	entry
 	module  string
-	allowed []string // --mcp-allow
 	options Options
 	log     *slog.Logger
-	mask    *strings.Replacer // of what is logged and told
-	keys    *strings.Replacer // of answers
-	tell    func()            // that State is another
-	settled chan struct{}
-	settle  func()
+	changed func() // its state is another one
 
-	mu      sync.Mutex
-	state   string
-	problem string
-	about   string // what it says of itself
-	advice  string // its instructions
-	tools   []*Tool
-	conn    *connection   // nil unless it is ready
-	turning chan struct{} // closed at the next change of state
+	legacy bool // of the next attempt: some end at the first word of the newer protocol
+	sse    bool // it turned out to speak that
+
+	mu           sync.Mutex
+	state        string
+	problem      string
+	again        time.Time // when it is begun again
+	link         link
+	client       *client.Client
+	about        string // its title
+	instructions string
+	tools        []*tool
+	listed       string        // what of them is left out
+	turned       chan struct{} // closed and replaced at every change
 }
 
-func newServer(d definition, module string, o Options, tell func()) *server {
-	s := &server{
-		definition: d, module: module, allowed: o.Allow, options: o, tell: tell,
-		log: o.Logger.With("mcp_server", d.name), mask: masking(d.secrets()), keys: masking(d.keysInAnswers()),
-		settled: make(chan struct{}), state: starting, turning: make(chan struct{}),
-	}
-	s.settle = sync.OnceFunc(func() { close(s.settled) })
-	if d.disabled {
-		s.state = disabled
-		s.settle()
-	}
-	return s
-}
+// The states of servers.
+const (
+	stateReady    = "ready"
+	stateStarting = "starting"
+	stateFailed   = "failed"
+	stateDisabled = "disabled"
+)
 
-func masking(secrets []string) *strings.Replacer {
-	// The longest first: one may be a part of another.
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, secret := range secrets {
-		pairs = append(pairs, secret, "[secret]")
-	}
-	return strings.NewReplacer(pairs...)
-}
-
-// State says how the server is.
-func (s *server) State() State {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	purpose := s.purpose
-	if purpose == "" {
-		purpose = s.about
-	}
-	return State{Name: s.name, Module: s.module, Purpose: clip(purpose, mostPurpose), State: s.state, Problem: s.problem, Tools: len(s.tools)}
-}
-
-// live keeps a connection until ctx ends.
-func (s *server) live(ctx context.Context) {
+// run keeps the server connected until ctx ends.
+func (s *server) run(ctx context.Context) {
 	pause := firstPause
 	for {
 		began := time.Now()
-		err := s.serve(ctx)
+		wasReady, err := s.serve(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > mostPause {
+		if wasReady && time.Since(began) > healthy {
 			pause = firstPause
 		}
-		s.become(failed, s.mask.Replace(err.Error()), nil)
-		s.log.Warn("another MCP server can't be reached", "error", s.mask.Replace(err.Error()), "again_in", pause)
+		s.failed(err, wasReady, pause)
+		timer := time.NewTimer(pause)
 		select {
-		case <-time.After(pause):
 		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-timer.C:
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+// failed records why the server is gone. One that was ready and is soon back is starting:
+// calls wait for it.
+func (s *server) failed(err error, wasReady bool, pause time.Duration) {
+	problem := visible(s.secrets.mask(clip(err.Error(), 600)))
+	s.log.Warn("an MCP server is not there", "server", s.name, "problem", problem, "again_in", pause)
+	s.turn(func() {
+		s.client, s.link, s.problem, s.again = nil, nil, problem, time.Now().Add(pause)
+		if s.state = stateFailed; wasReady && pause < startLimit {
+			s.state = stateStarting
+		}
+	})
+}
+
+// turn changes the state and tells all who wait for that.
+func (s *server) turn(change func()) {
+	s.mu.Lock()
+	change()
+	close(s.turned)
+	s.turned = make(chan struct{})
+	s.mu.Unlock()
+	s.changed()
+}
+
+// serve connects, and keeps the list of tools until the connection ends.
+func (s *server) serve(ctx context.Context) (wasReady bool, err error) {
+	l, err := s.dial()
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var listening sync.WaitGroup
+	defer func() {
+		cancel()
+		listening.Wait() // it takes leave of the server
+		_ = l.Close()
+	}()
+	listChanged := make(chan struct{}, 1)
+	var options []client.ClientOption
+	if s.options.Meta != nil {
+		options = append(options, client.WithMetaPropagator(s.options.Meta))
+	}
+	if s.legacy {
+		options = append(options, client.WithLegacyProtocolOnly()) //nolint:staticcheck // for servers of that time
+	}
+	c := client.NewClient(l, options...)
+	c.OnNotification(func(n mcp.JSONRPCNotification) {
+		if n.Method == string(mcp.MethodNotificationToolsListChanged) {
+			signal(listChanged)
+		}
+	})
+	greeting, err := s.greet(ctx, l, c)
+	if err != nil {
+		return false, err
+	}
+	if err := s.list(ctx, c, greeting.Capabilities.Tools != nil); err != nil {
+		return false, cmp.Or(l.Reason(), err)
+	}
+	s.turn(func() {
+		s.client, s.link, s.state, s.problem = c, l, stateReady, s.leftOut()
+		s.about = greeting.ServerInfo.Title
+		s.instructions = clip(greeting.Instructions, 20_000)
+	})
+	s.log.Info("an MCP server is ready", "server", s.name, "tools", len(s.tools), "protocol", greeting.ProtocolVersion)
+	if mcp.IsModernProtocol(greeting.ProtocolVersion) && greeting.Capabilities.Tools != nil && greeting.Capabilities.Tools.ListChanged {
+		listening.Go(func() { s.listen(ctx, c, listChanged) })
+	}
+	return true, s.follow(ctx, l, c, listChanged)
+}
+
+func signal(to chan struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// dial makes the link.
+func (s *server) dial() (link, error) {
+	if s.kind != "stdio" {
+		return newHTTPLink(s.entry, s.sse || s.kind == "sse")
+	}
+	p, err := startProcess(s.entry, s.options.Workdir, s.log)
+	if err != nil {
+		return nil, err
+	}
+	return newStdioLink(p), nil
+}
+
+// greet does what the protocol has before all else.
+func (s *server) greet(ctx context.Context, l link, c *client.Client) (*mcp.InitializeResult, error) {
+	begin, done := context.WithTimeout(ctx, startLimit)
+	defer done()
+	// The stream of SSE lives as long as the context that it was begun with.
+	err := c.Start(ctx)
+	var greeting *mcp.InitializeResult
+	if err == nil {
+		request := mcp.InitializeRequest{}
+		request.Params.ClientInfo = mcp.Implementation{Name: "understudy", Version: version()}
+		greeting, err = c.Initialize(begin, request)
+	}
+	switch {
+	case err == nil:
+		return greeting, nil
+	case errors.Is(err, transport.ErrLegacySSEServer) && s.kind == "":
+		s.sse = true
+		return nil, errors.New("it does not speak streamable HTTP; SSE is tried next")
+	case l.Reason() != nil:
+		s.legacy = !s.legacy
+		return nil, l.Reason()
+	case begin.Err() != nil:
+		s.legacy = !s.legacy
+		return nil, fmt.Errorf("it did not answer initialize within %s", startLimit)
+	default:
+		return nil, err
+	}
+}
+
+// listen asks a server of the newer protocol to tell of changes. What was changed while
+// it did not is looked up.
+func (s *server) listen(ctx context.Context, c *client.Client, listChanged chan struct{}) {
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		began := time.Now()
+		_ = c.Listen(ctx, mcp.SubscriptionFilter{ToolsListChanged: true}) // why it ended is no matter
+		if time.Since(began) > healthy {
+			pause = firstPause
+		}
+		if !sleep(ctx, pause) {
 			return
 		}
-		pause = min(2*pause, mostPause)
+		signal(listChanged)
 	}
 }
 
-// serve has one connection, and returns why it was lost.
-func (s *server) serve(ctx context.Context) error {
-	c, err := s.connect(ctx)
-	if err != nil {
-		return err
+// sleep reports whether ctx lasted as long.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
-	defer c.close()
+}
+
+// follow lists the tools anew when they have changed, at most once a second, and
+// returns when the connection ends.
+func (s *server) follow(ctx context.Context, l link, c *client.Client, listChanged chan struct{}) error {
 	for {
-		if err := s.list(ctx, c); err != nil {
-			return err
-		}
-		s.become(ready, "", c)
 		select {
-		case <-time.After(listPause):
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-l.Ended():
+			return l.Reason()
+		case <-listChanged:
 		}
-		select {
-		case <-c.changed:
-		case err := <-c.lost:
-			return err
-		case <-ctx.Done():
+		if err := s.list(ctx, c, true); ctx.Err() != nil {
 			return ctx.Err()
+		} else if err != nil {
+			s.log.Warn("the tools of an MCP server can't be listed anew", "server", s.name, "error", s.secrets.mask(clip(err.Error(), 600)))
+		} else {
+			s.turn(func() { s.problem = s.leftOut() })
 		}
+		sleep(ctx, listPause)
 	}
 }
 
-// become changes the state.
-func (s *server) become(state, problem string, c *connection) {
-	s.mu.Lock()
-	s.state, s.problem, s.conn = state, clip(problem, 500), c
-	close(s.turning)
-	s.turning = make(chan struct{})
-	s.mu.Unlock()
-	s.settle()
-	s.tell()
-}
-
-// list fetches the tools.
-func (s *server) list(ctx context.Context, c *connection) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.options.startTime, fmt.Errorf("it did not list its tools within %s", s.options.startTime))
-	defer cancel()
-	var all []*Tool
-	taken, size := map[string]bool{}, 0
-	request := mcp.ListToolsRequest{}
-	for {
-		page, err := c.client.ListToolsByPage(ctx, request)
-		if err != nil {
-			return fmt.Errorf("listing its tools: %w", because(ctx, err))
-		}
-		for i := range page.Tools {
-			t, bytes := s.describe(&page.Tools[i], taken)
-			if size += bytes; t == nil || size > mostSchemas || len(all) == mostTools {
-				s.log.Warn("a tool of another MCP server is left out: it has no name, or there are too many, or they are too large", "tool", clip(page.Tools[i].Name, 100), "most", mostTools)
-				if t == nil {
-					continue
-				}
-				page.NextCursor = ""
-				break
-			}
-			all = append(all, t)
-		}
-		if page.NextCursor == "" || len(page.Tools) == 0 {
-			break
-		}
-		request.Params.Cursor = page.NextCursor
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tools = all
-	return nil
-}
-
-// describe makes a tool one of ours; nil if it is none. bytes is how large it is.
-func (s *server) describe(from *mcp.Tool, taken map[string]bool) (t *Tool, bytes int) {
-	if from.Name == "" || len(from.Name) > 200 {
-		return nil, 0
-	}
-	text, err := json.Marshal(from)
-	if err != nil {
-		return nil, 0
-	}
-	var said struct {
-		Input  json.RawMessage `json:"inputSchema"`
-		Output json.RawMessage `json:"outputSchema"`
-	}
-	if err := json.Unmarshal(text, &said); err != nil || len(text) > mostSchemas/4 {
-		return nil, 0
-	}
-	t = &Tool{
-		Name: from.Name, Function: pythonName(from.Name, taken), Title: clip(from.Title, 200),
-		Description: from.Description, InputSchema: said.Input, OutputSchema: said.Output,
-		ReadOnly:    from.Annotations.ReadOnlyHint != nil && *from.Annotations.ReadOnlyHint,
-		Destructive: from.Annotations.DestructiveHint == nil || *from.Annotations.DestructiveHint,
-	}
-	if runes := []rune(t.Description); len(runes) > mostDescription {
-		t.Description = string(runes[:mostDescription]) + "…"
-	}
-	t.Permission = s.permission(*t)
-	t.digest = digest(from.Description, said.Input, t.ReadOnly, t.Destructive)
-	t.schema = sync.OnceValue(func() *jsonschema.Schema { return compile(t.InputSchema) })
-	return t, len(text)
-}
-
-// current returns the connection; one that is being made is waited for.
-func (s *server) current(ctx context.Context) (*connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.startTime)
-	defer cancel()
+// ready returns the client of the server when it is connected, and waits for one that
+// is starting.
+func (s *server) ready(ctx context.Context) (*client.Client, error) {
+	ctx, done := context.WithTimeoutCause(ctx, startLimit, errStarting)
+	defer done()
 	for {
 		s.mu.Lock()
-		conn, state, problem, turning := s.conn, s.state, s.problem, s.turning
+		c, state, problem, again, turned := s.client, s.state, s.problem, s.again, s.turned
+		gone := s.link == nil || s.link.Reason() != nil
 		s.mu.Unlock()
-		switch state {
-		case ready:
-			return conn, nil
-		case disabled:
-			return nil, errors.New("it is disabled in the operator's file")
-		case failed:
-			return nil, fmt.Errorf("%s; it is started again by itself", problem)
+		switch {
+		case state == stateDisabled:
+			return nil, refuse(sessions.RefusedUnavailable, "the MCP server %s is disabled in the file of --mcp", s.name)
+		case state == stateFailed:
+			return nil, refuse(sessions.RefusedUnavailable, "the MCP server %s is not available: %s; it is tried again in %d seconds",
+				s.name, problem, 1+int(max(0, time.Until(again)).Seconds()))
+		case state == stateReady && !gone:
+			return c, nil
 		}
 		select {
-		case <-turning:
+		case <-turned:
 		case <-ctx.Done():
-			return nil, errors.New("it is still starting")
+			if errors.Is(context.Cause(ctx), errStarting) {
+				return nil, refuse(sessions.RefusedUnavailable, "the MCP server %s is still starting; call again later", s.name)
+			}
+			return nil, cancelled()
 		}
 	}
 }
 
-// because says why something failed whose context may have ended.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+var errStarting = errors.New("still starting")
+
+func refuse(kind sessions.RefusalKind, format string, args ...any) *sessions.ToolRefusal {
+	return &sessions.ToolRefusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
+}
+
+func cancelled() *sessions.ToolRefusal {
+	return refuse(sessions.RefusedCancelled, "the call was given up, because the code that made it has ended or was interrupted")
+}
+
+// version is that of this program, as far as it was built with one.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
 	}
-	return err
+	return "unknown"
 }

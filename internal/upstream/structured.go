@@ -1,31 +1,24 @@
 package upstream
 
-import (
-	"encoding/json"
-
-	"github.com/mark3labs/mcp-go/mcp"
-)
+import "encoding/json"
 
 // structuredOf returns the data that a result is, nil where it has none: its structured
 // content, the value alone where that was wrapped, or the JSON that its text should be.
-func structuredOf(r *mcp.CallToolResult, schema json.RawMessage) json.RawMessage {
-	data := r.RawStructuredContent
-	if len(data) == 0 && r.StructuredContent != nil {
-		data, _ = json.Marshal(r.StructuredContent) // was JSON
-	}
+func structuredOf(r *result, schema json.RawMessage) json.RawMessage {
 	switch {
-	case r.IsError:
-		return data
-	case len(data) > 0 && string(data) != "null":
-		return unwrapped(data, schema)
-	case len(schema) == 0 || len(r.Content) != 1:
+	case !isNull(r.Structured):
+		if r.IsError {
+			return r.Structured
+		}
+		return unwrapped(r.Structured, schema)
+	case r.IsError, len(schema) == 0, len(r.Content) != 1:
 		return nil
 	}
-	text, isText := r.Content[0].(mcp.TextContent)
-	if !isText || !json.Valid([]byte(text.Text)) {
+	var part struct{ Type, Text string }
+	if json.Unmarshal(r.Content[0], &part) != nil || part.Type != "text" || !json.Valid([]byte(part.Text)) {
 		return nil
 	}
-	return unwrapped(json.RawMessage(text.Text), schema)
+	return unwrapped(json.RawMessage(part.Text), schema)
 }
 
 // unwrapped returns the value of {"result": value} where that stands for the value, as some

@@ -4,61 +4,43 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // TestRender: code, and the journal for a script, get the data that a result is.
 func TestRender(t *testing.T) {
 	const (
-		result  = `{"properties":{"result":{}}}`
+		only    = `{"properties":{"result":{}}}`
 		wraps   = `{"properties":{"result":{},"more":{}},"x-fastmcp-wrap-result":true}`
 		orError = `{"properties":{"result":{},"error":{}}}`
 		other   = `{"properties":"?"}`
+		picture = `{"type":"image","data":"eA==","mimeType":"image/png"}`
 	)
-	said := func(structured string, content ...mcp.Content) *mcp.CallToolResult {
-		return &mcp.CallToolResult{Content: content, RawStructuredContent: json.RawMessage(structured)}
+	text := func(text string) string {
+		encoded, _ := json.Marshal(map[string]string{"type": "text", "text": text})
+		return string(encoded)
 	}
-	failed := said(`{"result":7}`)
-	failed.IsError = true
-	decoded := &mcp.CallToolResult{StructuredContent: map[string]any{"result": nil}}
-	picture := mcp.NewImageContent("eA==", "image/png")
-	for name, c := range map[string]struct {
-		result *mcp.CallToolResult
-		schema string
-		want   string // of structured
-		parts  int
-	}{
-		"wrapped":             {said(`{"result":7}`), result, `7`, 0},
-		"said to be wrapped":  {said(`{"result":[]}`), wraps, `[]`, 0},
-		"wrapped, no schema":  {said(`{"result":7}`), "", `7`, 0},
-		"null":                {decoded, result, `null`, 0},
-		"a field called so":   {said(`{"result":7}`), orError, `{"result":7}`, 0},
-		"a schema of nothing": {said(`{"result":7}`), other, `{"result":7}`, 0},
-		"more fields":         {said(`{"result":7,"a":1}`), "", `{"result":7,"a":1}`, 0},
-		"no object":           {said(`[1]`), "", `[1]`, 0},
-		"nothing":             {said(`null`), "", "", 0},
-		"of an error":         {failed, result, `{"result":7}`, 0},
-		"text of JSON":        {said("", mcp.NewTextContent(`{"a":1}`)), other, `{"a":1}`, 1},
-		"text of none":        {said("", mcp.NewTextContent(`{"a":`)), other, "", 1},
-		"text, no schema":     {said("", mcp.NewTextContent(`{"a":1}`)), "", "", 1},
-		"pictures beside":     {said(`{"a":1}`, picture), "", `{"a":1}`, 1},
-		"nothing was said of": {said(`{"a":1}`, mcp.NewTextContent("x"), picture), other, `{"a":1}`, 1},
-		"a picture":           {said("", picture), other, "", 1},
+	for name, c := range map[string]struct{ structured, content, schema, want string }{
+		"wrapped":             {`{"result":7}`, "", only, `7`},
+		"said to be wrapped":  {`{"result":[]}`, "", wraps, `[]`},
+		"wrapped, no schema":  {`{"result":7}`, "", "", `7`},
+		"null":                {`{"result":null}`, "", only, `null`},
+		"a field called so":   {`{"result":7}`, "", orError, `{"result":7}`},
+		"a schema of nothing": {`{"result":7}`, "", other, `{"result":7}`},
+		"more fields":         {`{"result":7,"a":1}`, "", "", `{"result":7,"a":1}`},
+		"no object":           {`[1]`, "", "", `[1]`},
+		"nothing":             {`null`, "", "", ""},
+		"text of JSON":        {`null`, text(`{"a":1}`), other, `{"a":1}`},
+		"text of none":        {`null`, text(`{"a":`), other, ""},
+		"text, no schema":     {`null`, text(`{"a":1}`), "", ""},
+		"pictures beside":     {`{"a":1}`, picture, "", `{"a":1}`},
+		"a picture":           {`null`, picture, other, ""},
 	} {
-		answer, err := render(c.result, json.RawMessage(c.schema))
-		if err != nil {
-			t.Fatal(name, err)
-		}
-		var got struct {
-			Structured json.RawMessage
-			Content    []any
-		}
-		if err := json.Unmarshal(answer.Body, &got); err != nil || string(got.Structured) != c.want || len(got.Content) != c.parts {
-			t.Errorf("%s: %s %v", name, answer.Body, err)
-		}
-		if c.want == "" && strings.Contains(string(answer.Body), "structured") {
-			t.Errorf("%s: %s", name, answer.Body)
-		}
+		s := &server{entry: entry{name: "s"}}
+		answer, err := s.render(&tool{name: "t", output: json.RawMessage(c.schema)}, json.RawMessage(`{"content":[`+c.content+`],"structuredContent":`+c.structured+`}`))
+		must(t, err)
+		var got struct{ Structured json.RawMessage }
+		must(t, json.Unmarshal(answer.Body, &got))
+		expect(t, string(got.Structured) == c.want, "%s: %s", name, answer.Body)
+		expect(t, c.want != "" || !strings.Contains(string(answer.Body), "structured"), "%s: %s", name, answer.Body)
 	}
 }

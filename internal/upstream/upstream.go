@@ -1,18 +1,15 @@
 package upstream
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
-	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mark3labs/mcp-go/tracing"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"understudy/sessions"
 )
@@ -28,25 +25,25 @@ type Options struct {
 	Trace  func(ctx context.Context, server, tool string) (traced context.Context, end func(error))
 	Meta   tracing.MetaPropagator
 	Logger *slog.Logger
-
-	startTime time.Duration // see there
 }
 
-// Servers are the other MCP servers of a file. It satisfies sessions.Toolbox.
+// Servers are the upstream servers of a file. It satisfies sessions.Toolbox.
 type Servers struct {
-	all      []*server
+	options  Options
+	all      []*server // in the order of the file
 	consents *consents
-	life     context.Context
-	endLife  context.CancelFunc
-	living   sync.WaitGroup
+	ctx      context.Context // ended by Close
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
 
-	mu      sync.Mutex
-	changed []func()
+	mu       sync.Mutex
+	onChange []func()
 }
 
 var _ sessions.Toolbox = (*Servers)(nil)
 
-// State says how a server is, as sessions.ToolCatalog does.
+// State says how a server is, as sessions.ToolCatalog does. Problem may say of one that
+// is ready which tools are left out.
 type State struct {
 	Name    string `json:"name"`
 	Module  string `json:"module"`
@@ -56,7 +53,7 @@ type State struct {
 	Tools   int    `json:"tools"`
 }
 
-// Tool is one tool of a server.
+// Tool is one tool of a server, as sessions.ToolList has it.
 type Tool struct {
 	Name         string          `json:"name"`
 	Function     string          `json:"function"` // its name in Python
@@ -67,123 +64,219 @@ type Tool struct {
 	ReadOnly     bool            `json:"read_only"`
 	Destructive  bool            `json:"destructive"`
 	Permission   string          `json:"permission"` // allowed, asks or denied
-
-	digest string
-	schema func() *jsonschema.Schema // compiled by the first call
 }
 
-// Open reads the file, begins to connect to its servers and returns at once.
+// Open reads the file, begins to connect to its servers and returns at once. Its errors
+// say the line of the file and what to do.
 func Open(o Options) (*Servers, error) {
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.startTime == 0 {
-		o.startTime = startTime
-	}
-	definitions, notes, err := read(o.File, os.LookupEnv)
-	if err == nil {
-		err = checkAllow(o.Allow, definitions)
-	}
+	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	entries, err := readFile(o.File, o.Logger)
 	if err != nil {
 		return nil, err
 	}
-	for _, note := range notes {
-		o.Logger.Warn("a setting of another MCP server", "file", o.File, "note", note)
+	s := &Servers{options: o}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.name)
 	}
-	s := &Servers{}
+	modules := identifiers(names, "server", packageNames)
+	for _, e := range entries {
+		state := stateStarting
+		if e.disabled {
+			state = stateDisabled
+		}
+		s.all = append(s.all, &server{
+			entry: e, module: modules[e.name], options: o, log: o.Logger, changed: s.tellChange,
+			state: state, turned: make(chan struct{}),
+		})
+	}
+	if err := s.checkAllow(); err != nil {
+		return nil, err
+	}
 	if s.consents, err = openConsents(o.Dir); err != nil {
 		return nil, err
 	}
-	s.life, s.endLife = context.WithCancel(context.Background())
-	taken := map[string]bool{}
-	for _, d := range definitions {
-		one := newServer(d, pythonName(d.name, taken), o, s.tell)
-		s.all = append(s.all, one)
-		if !d.disabled {
-			s.living.Go(func() { one.live(s.life) })
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for _, one := range s.all {
+		if !one.disabled {
+			s.running.Go(func() { one.run(s.ctx) })
 		}
 	}
 	return s, nil
 }
 
-// checkAllow refuses what names no server of the file.
-func checkAllow(patterns []string, definitions []definition) error {
-	for _, pattern := range patterns {
-		name, _, ok := strings.Cut(pattern, ".")
-		if pattern == "*" {
-			continue
-		}
-		known := slices.ContainsFunc(definitions, func(d definition) bool {
-			return strings.HasPrefix(pattern, d.name+".") || pythonName(d.name, map[string]bool{}) == name
-		})
-		if !ok || !known {
-			var names []string
-			for _, d := range definitions {
-				names = append(names, d.name)
-			}
-			return fmt.Errorf("mcp-allow: %q names no tool of a server in the file; write SERVER.TOOL or SERVER.*, with one of the servers %s", pattern, strings.Join(names, ", "))
-		}
-	}
-	return nil
+// Close ends the connections, and the processes of stdio servers with all they started.
+func (s *Servers) Close() {
+	s.cancel()
+	s.running.Wait()
 }
 
 // States says how each server is, in the order of the file.
 func (s *Servers) States() []State {
-	states := make([]State, len(s.all))
-	for i, one := range s.all {
-		states[i] = one.State()
+	states := make([]State, 0, len(s.all))
+	for _, one := range s.all {
+		one.mu.Lock()
+		states = append(states, State{
+			Name: one.name, Module: one.module, Purpose: one.purpose(),
+			State: one.state, Problem: one.problem, Tools: len(one.tools),
+		})
+		one.mu.Unlock()
 	}
 	return states
+}
+
+// purpose says what a server is for in a line: by the file, or as it says itself. The
+// caller has the lock.
+func (s *server) purpose() string {
+	if s.description != "" {
+		return clip(s.description, 200)
+	}
+	if s.about != "" {
+		return clip(visible(s.about), 200)
+	}
+	first, _, _ := strings.Cut(strings.TrimSpace(s.instructions), "\n")
+	return clip(visible(first), 200)
 }
 
 // Ready returns when each server is ready or has failed, or when ctx ends.
 func (s *Servers) Ready(ctx context.Context) {
 	for _, one := range s.all {
-		select {
-		case <-one.settled:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// OnChange has a function called after States would give another answer.
-func (s *Servers) OnChange(changed func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.changed = append(s.changed, changed)
-}
-
-func (s *Servers) tell() {
-	s.mu.Lock()
-	changed := slices.Clone(s.changed)
-	s.mu.Unlock()
-	for _, each := range changed {
-		each()
-	}
-}
-
-// Tools are the tools of a server, in the server's order.
-func (s *Servers) Tools(name string) (all []Tool) {
-	for _, one := range s.all {
-		if one.name == name {
+		for {
 			one.mu.Lock()
-			defer one.mu.Unlock()
-			for _, t := range one.tools {
-				all = append(all, *t)
+			state, turned := one.state, one.turned
+			one.mu.Unlock()
+			if state != stateStarting {
+				break
+			}
+			select {
+			case <-turned:
+			case <-ctx.Done():
+				return
+			case <-s.ctx.Done():
+				return
 			}
 		}
 	}
-	return all
 }
 
-// Close ends the connections, and the processes of stdio servers with all they started.
-func (s *Servers) Close() {
-	s.endLife()
-	s.living.Wait()
+// OnChange has a function called after States, or Tools, would give another answer.
+func (s *Servers) OnChange(changed func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onChange = append(s.onChange, changed)
 }
 
-// refuse makes the error that code gets.
-func refuse(kind sessions.RefusalKind, format string, args ...any) error {
-	return &sessions.ToolRefusal{Kind: kind, Message: fmt.Sprintf(format, args...)}
+func (s *Servers) tellChange() {
+	s.mu.Lock()
+	all := s.onChange
+	s.mu.Unlock()
+	for _, changed := range all {
+		changed()
+	}
+}
+
+// Tools are the tools of a server, in the server's order; none of one that is not known,
+// or was never ready.
+func (s *Servers) Tools(name string) []Tool {
+	of, err := s.server(name)
+	if err != nil {
+		return nil
+	}
+	of.mu.Lock()
+	tools := of.tools
+	of.mu.Unlock()
+	list := make([]Tool, 0, len(tools))
+	for _, t := range tools {
+		list = append(list, Tool{
+			Name: t.name, Function: t.function, Title: t.title, Description: t.description,
+			InputSchema: t.input, OutputSchema: t.output, ReadOnly: t.readOnly, Destructive: t.destructive,
+			Permission: s.permission(of, t),
+		})
+	}
+	return list
+}
+
+// Answer answers a request of code. An error is a *sessions.ToolRefusal.
+func (s *Servers) Answer(ctx context.Context, request sessions.ToolRequest) (*sessions.ToolAnswer, error) {
+	switch request.Op {
+	case sessions.ToolCatalog:
+		return encode(map[string]any{"servers": s.States()})
+	case sessions.ToolSearch:
+		return encode(s.search(request.Name))
+	}
+	of, err := s.server(request.Server)
+	if err != nil {
+		return nil, err
+	}
+	switch request.Op {
+	case sessions.ToolList:
+		return s.toolList(ctx, of)
+	case sessions.ToolCall:
+		return of.call(ctx, request.Name, request.Arguments)
+	case sessions.ToolRead:
+		return of.read(ctx, request.Name)
+	}
+	return nil, refuse(sessions.RefusedInvalid, "%q is no request that can be answered", clip(string(request.Op), 60))
+}
+
+// toolList answers with what is known of a server that was ready before: its functions
+// stay while it is away.
+func (s *Servers) toolList(ctx context.Context, of *server) (*sessions.ToolAnswer, error) {
+	if _, err := of.ready(ctx); err != nil && len(s.Tools(of.name)) == 0 {
+		return nil, err
+	}
+	of.mu.Lock()
+	purpose, instructions := of.purpose(), of.instructions
+	of.mu.Unlock()
+	return encode(map[string]any{
+		"server": of.name, "module": of.module, "purpose": purpose, "instructions": instructions, "tools": s.Tools(of.name),
+	})
+}
+
+func encode(body any) (*sessions.ToolAnswer, error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	return &sessions.ToolAnswer{Body: encoded}, nil
+}
+
+// server finds one by its name in the file.
+func (s *Servers) server(name string) (*server, error) {
+	for _, one := range s.all {
+		if one.name == name {
+			return one, nil
+		}
+	}
+	return nil, refuse(sessions.RefusedInvalid, "there is no MCP server %q%s", clip(name, 60), meant(name, s.names()))
+}
+
+func (s *Servers) names() (names []string) {
+	for _, one := range s.all {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// tool finds one by its name at the server.
+func (s *server) tool(name string) (*tool, error) {
+	s.mu.Lock()
+	tools := s.tools
+	s.mu.Unlock()
+	var names []string
+	for _, t := range tools {
+		if t.name == name {
+			return t, nil
+		}
+		names = append(names, t.name)
+	}
+	return nil, refuse(sessions.RefusedInvalid, "the MCP server %s has no tool %q%s", s.name, clip(name, 60), meant(name, names))
+}
+
+// meant says what was probably meant, or what there is.
+func meant(name string, names []string) string {
+	if near, ok := nearest(name, names); ok {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return "; there are " + listed(names)
 }

@@ -1,0 +1,5 @@
+package upstream
+
+import "syscall"
+
+func attributes() *syscall.SysProcAttr { return nil }
