@@ -181,7 +181,11 @@ func ask(ctx context.Context, to *server, request func(context.Context, *connect
 	}()
 	select {
 	case r := <-done:
-		return r.answer, to.explain(ctx, c, r.err)
+		if r.err != nil {
+			return nil, to.explain(ctx, c, r.err)
+		}
+		r.answer.Body = json.RawMessage(to.keys.Replace(string(r.answer.Body)))
+		return r.answer, nil
 	case <-ctx.Done():
 		return nil, to.explain(ctx, c, ctx.Err())
 	}

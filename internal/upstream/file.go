@@ -236,6 +236,32 @@ func (d *definition) settle() error {
 	return nil
 }
 
+// keyNames are names of variables that hold keys. Others hold what answers are about, as
+// directories.
+var keyNames = regexp.MustCompile(`(?i)key|token|secret|passw|credential|auth|_pat$`)
+
+// keysInAnswers are the secrets that an answer of the server's must not have, as it is in JSON.
+func (d *definition) keysInAnswers() (all []string) {
+	keep := func(value string) {
+		text, _ := json.Marshal(value)
+		if text := string(text[1 : len(text)-1]); len(text) >= 8 {
+			all = append(all, text)
+		}
+	}
+	for name, value := range d.env {
+		if keyNames.MatchString(name) {
+			keep(value)
+		}
+	}
+	for _, value := range d.headers {
+		keep(value)
+		if _, token, ok := strings.Cut(value, " "); ok {
+			keep(token)
+		}
+	}
+	return all
+}
+
 // secrets are the values that must be told to nobody.
 func (d *definition) secrets() (all []string) {
 	for _, values := range []map[string]string{d.env, d.headers} {

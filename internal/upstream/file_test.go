@@ -28,6 +28,8 @@ func TestFile(t *testing.T) {
 	expect(t, b.transport == overHTTP && b.purpose == "is for b" && b.headers["Authorization"] == "Bearer t0p-secret" && b.deny[0] == "u", "%+v", b)
 	expect(t, c.transport == overSSE && c.disabled, "%+v", c)
 	expect(t, strings.Join(notes, "\n") == "desciption of server \"c\" means nothing here; did you mean description?\ntimeout of server \"c\" means nothing here", "%q", notes)
+	keys := definition{env: map[string]string{"API_KEY": "a\"long key", "ROOT": "/a/directory", "TOKEN": "short"}}
+	expect(t, strings.Join(keys.keysInAnswers(), " ") == `a\"long key`, "%q", keys.keysInAnswers())
 	secrets := strings.Join(b.secrets(), " ")
 	expect(t, strings.Contains(secrets, "Bearer t0p-secret") && strings.Contains(secrets, "k=t0p-secret"), "%q", secrets)
 }

@@ -68,6 +68,9 @@ func goodServer() *mcpserver.MCPServer {
 		os.Exit(3)
 		return nil, nil
 	})
+	s.AddTool(mcp.NewTool("environment", mcp.WithReadOnlyHintAnnotation(true)), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText("KEY=" + os.Getenv("KEY") + " HEARD=" + filepath.Base(os.Getenv("HEARD"))), nil
+	})
 	s.AddResource(mcp.NewResource("test://a", "a"), func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
 		return []mcp.ResourceContents{mcp.TextResourceContents{URI: "test://a", MIMEType: "text/plain", Text: "content"}}, nil
 	})

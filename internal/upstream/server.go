@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -44,8 +45,9 @@ type server struct {
 	allowed []string // --mcp-allow
 	options Options
 	log     *slog.Logger
-	mask    *strings.Replacer
-	tell    func() // that State is another
+	mask    *strings.Replacer // of what is logged and told
+	keys    *strings.Replacer // of answers
+	tell    func()            // that State is another
 	settled chan struct{}
 	settle  func()
 
@@ -60,13 +62,9 @@ type server struct {
 }
 
 func newServer(d definition, module string, o Options, tell func()) *server {
-	var masks []string
-	for _, secret := range d.secrets() {
-		masks = append(masks, secret, "[secret]")
-	}
 	s := &server{
 		definition: d, module: module, allowed: o.Allow, options: o, tell: tell,
-		log: o.Logger.With("mcp_server", d.name), mask: strings.NewReplacer(masks...),
+		log: o.Logger.With("mcp_server", d.name), mask: masking(d.secrets()), keys: masking(d.keysInAnswers()),
 		settled: make(chan struct{}), state: starting, turning: make(chan struct{}),
 	}
 	s.settle = sync.OnceFunc(func() { close(s.settled) })
@@ -75,6 +73,16 @@ func newServer(d definition, module string, o Options, tell func()) *server {
 		s.settle()
 	}
 	return s
+}
+
+func masking(secrets []string) *strings.Replacer {
+	// The longest first: one may be a part of another.
+	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
+	var pairs []string
+	for _, secret := range secrets {
+		pairs = append(pairs, secret, "[secret]")
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 // State says how the server is.

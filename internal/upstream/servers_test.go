@@ -21,17 +21,18 @@ import (
 func TestAServer(t *testing.T) {
 	s := opened(t, nil, "good")
 	state := s.States()[0]
-	expect(t, state == State{Name: "good", Module: "good", Purpose: "Good things", State: ready, Tools: 6}, "%+v", state)
+	expect(t, state == State{Name: "good", Module: "good", Purpose: "Good things", State: ready, Tools: 7}, "%+v", state)
 	body, _ := ask1(t.Context(), t, s, sessions.ToolRequest{Op: sessions.ToolList, Server: "good"})
 	var listed struct {
 		Instructions string `json:"instructions"`
 		Tools        []Tool `json:"tools"`
 	}
 	must(t, json.Unmarshal([]byte(body), &listed))
-	expect(t, listed.Instructions == "Be nice." && len(listed.Tools) == 6, "%s", body)
+	expect(t, listed.Instructions == "Be nice." && len(listed.Tools) == 7, "%s", body)
 	for _, test := range []struct{ tool, arguments, want string }{
 		{"find", `{"words":"x","limit":5}`, `{"content":[{"text":"found","type":"text"}],"is_error":false,"structured":{"args":{"limit":5,"words":"x"}}}`},
 		{"picture", ``, `{"content":[{"text":"a picture","type":"text"},{"attachment":0,"mime_type":"image/png","type":"image"}],"is_error":false}`},
+		{"environment", `{}`, `{"content":[{"text":"KEY=[secret] HEARD=heard","type":"text"}],"is_error":false}`},
 		{"fail", `{}`, `{"content":[{"text":"no luck","type":"text"}],"is_error":true}`},
 	} {
 		got, refusal := call(t, s, "good", test.tool, test.arguments)
@@ -149,7 +150,7 @@ func TestListsFollow(t *testing.T) {
 			s.OnChange(func() { changed <- struct{}{} })
 			_, refusal := call(t, s, s.all[0].name, "grow", `{}`)
 			insist(t, refusal == nil, "%v", refusal)
-			for s.States()[0].Tools != 7 {
+			for s.States()[0].Tools != 8 {
 				select {
 				case <-changed:
 				case <-time.After(20 * time.Second):

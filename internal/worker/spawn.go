@@ -18,6 +18,7 @@ import (
 
 	"understudy/internal/proc"
 	"understudy/internal/sandbox"
+	"understudy/internal/worker/door"
 	"understudy/internal/worker/library"
 	"understudy/internal/worker/limits"
 	"understudy/internal/worker/pipes"
@@ -393,7 +394,7 @@ func (s *Spawner) assemble(ctx context.Context, mark proc.Mark, begin func(*pipe
 
 // newWorker returns a worker of a process that leads a line.
 func (s *Spawner) newWorker(p *process, l *line) *worker {
-	w := &worker{spawner: s, process: p, line: l, log: s.log, tools: newTools(s.log), closed: make(chan struct{})}
+	w := &worker{spawner: s, process: p, line: l, log: s.log, door: door.New(s.log), closed: make(chan struct{})}
 	w.interrupts.signal, w.interrupts.nudge = p.interrupt, p.nudge
 	if l.bounds == nil {
 		l.bounds = s.limiter.Bind(p.pid)

@@ -16,6 +16,7 @@ import (
 	"understudy/internal/proc"
 	"understudy/internal/sandbox"
 	"understudy/internal/worker/crash"
+	"understudy/internal/worker/door"
 	"understudy/internal/worker/limits"
 	"understudy/internal/worker/pipes"
 	"understudy/internal/worker/wire"
@@ -44,7 +45,7 @@ type worker struct {
 	spec atomic.Pointer[sessions.Spec]
 
 	asking asking
-	tools  *tools
+	door   *door.Door
 
 	// turn is held by the one request that is under way; conn's frames
 	// belong to it.
@@ -187,7 +188,7 @@ func (w *worker) Run(ctx context.Context, request sessions.Request, sink session
 	w.discardFaults()
 	w.line.output.Attach(sink)
 	defer w.line.output.Detach()
-	defer w.tools.begin(sink)()
+	defer w.door.Begin(sink)()
 	done, err := w.execute(message, request.Execution, sink)
 	if err != nil {
 		return sessions.Outcome{}, w.failWorker(err)
@@ -279,19 +280,19 @@ func (w *worker) Equip(ctx context.Context, equipment sessions.Equipment) error 
 	if message.SessionVariables == nil {
 		message.SessionVariables = map[string]string{}
 	}
-	var door []*os.File
+	var opened []*os.File
 	if w.spawner.options.Tools {
 		var err error
-		if door, err = w.tools.open(); err != nil {
+		if opened, err = w.door.Open(); err != nil {
 			return fmt.Errorf("opening the way to other MCP servers: %w", err)
 		}
-		defer pipes.CloseFiles(door)
+		defer pipes.CloseFiles(opened)
 	}
-	request, err := wire.EncodeWith(wire.TypeEquip, message, len(door))
+	request, err := wire.EncodeWith(wire.TypeEquip, message, len(opened))
 	if err != nil {
 		return err
 	}
-	return w.inquire(ctx, func() error { return w.conn.Pass(request, door) }, wire.TypeEquipped, &wire.Empty{})
+	return w.inquire(ctx, func() error { return w.conn.Pass(request, opened) }, wire.TypeEquipped, &wire.Empty{})
 }
 
 // Variables describes what the session's namespace holds.
@@ -458,7 +459,7 @@ func (w *worker) close(ctx context.Context) error {
 	w.sayStop()
 	ended := w.process.end(ctx)
 	w.hangUp()
-	w.tools.close()
+	w.door.Close()
 	w.spawner.forget(w)
 	w.line.awaitDismissed(ctx)
 	w.line.release()

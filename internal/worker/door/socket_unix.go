@@ -1,44 +1,49 @@
 //go:build unix
 
-package worker
+package door
 
 import (
 	"net"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"understudy/internal/worker/pipes"
 )
 
-// A door is a datagram socket between the server and a worker. What comes through it are
+// A socket is a datagram socket between the server and a worker. What comes through it are
 // connections: the descriptor of one with each datagram. Forked children of the worker's
 // have it too.
-type door struct{ socket *net.UnixConn }
+type socket struct{ conn *net.UnixConn }
 
-// openDoor returns both ends.
-func openDoor() (ours door, theirs *os.File, err error) {
+// openSocket returns both ends.
+func openSocket() (ours socket, theirs *os.File, err error) {
+	syscall.ForkLock.RLock() // no child gets them by chance
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM, 0)
-	if err != nil {
-		return door{}, nil, os.NewSyscallError("socketpair", err)
+	if err == nil {
+		unix.CloseOnExec(pair[0])
+		unix.CloseOnExec(pair[1])
 	}
-	unix.CloseOnExec(pair[0])
-	unix.CloseOnExec(pair[1])
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return socket{}, nil, os.NewSyscallError("socketpair", err)
+	}
 	theirs = os.NewFile(uintptr(pair[1]), "door")
 	file := os.NewFile(uintptr(pair[0]), "door")
 	defer file.Close() // FileConn makes a copy
 	conn, err := net.FileConn(file)
 	if err != nil {
 		_ = theirs.Close()
-		return door{}, nil, err
+		return socket{}, nil, err
 	}
-	return door{conn.(*net.UnixConn)}, theirs, nil
+	return socket{conn.(*net.UnixConn)}, theirs, nil
 }
 
 // accept returns the next connection. What else the worker's code may send is closed.
-func (d door) accept() (net.Conn, error) {
+func (s socket) accept() (net.Conn, error) {
 	for {
-		files, err := d.receive()
+		files, err := s.receive()
 		if err != nil {
 			return nil, err
 		}
@@ -51,9 +56,9 @@ func (d door) accept() (net.Conn, error) {
 }
 
 // receive returns the descriptors of the next datagram.
-func (d door) receive() (files []*os.File, err error) {
+func (s socket) receive() (files []*os.File, err error) {
 	space := make([]byte, unix.CmsgSpace(4))
-	_, extra, _, _, err := d.socket.ReadMsgUnix(make([]byte, 1), space) // they are closed on exec
+	_, extra, _, _, err := s.conn.ReadMsgUnix(make([]byte, 1), space) // they are closed on exec
 	if err != nil {
 		return nil, err
 	}
@@ -96,4 +101,4 @@ func connectionOf(files []*os.File) net.Conn {
 	return nil
 }
 
-func (d door) close() { _ = d.socket.Close() }
+func (s socket) close() { _ = s.conn.Close() }

@@ -1,4 +1,7 @@
-package worker
+// Package door passes the requests of a worker's code to other MCP servers on to the run
+// under way. Each comes on a socket of its own, whose other end the code has sent through the
+// door, so that threads and forked children may ask at once.
+package door
 
 import (
 	"context"
@@ -22,50 +25,50 @@ const (
 	requestTime = 10 * time.Second
 )
 
-// tools passes the requests of a worker's code to the run under way. Each comes on a
-// socket of its own (see door_unix.go), so that many may wait at once.
-type tools struct {
+// Door is that of one worker.
+type Door struct {
 	log     *slog.Logger
 	reading chan struct{}
-	life    context.Context // ends with close
+	life    context.Context // ends with Close
 	endLife context.CancelFunc
 
-	mu   sync.Mutex
-	door *door    // nil before the first equip
-	run  *toolRun // nil between two
+	mu     sync.Mutex
+	socket *socket // nil before Open
+	run    *run    // nil between two
 }
 
-func newTools(log *slog.Logger) *tools {
-	t := &tools{log: log, reading: make(chan struct{}, mostBeingRead)}
-	t.life, t.endLife = context.WithCancel(context.Background())
-	return t
+// New returns one that is not open.
+func New(log *slog.Logger) *Door {
+	d := &Door{log: log, reading: make(chan struct{}, mostBeingRead)}
+	d.life, d.endLife = context.WithCancel(context.Background())
+	return d
 }
 
-// toolRun is where the requests of an execution go.
-type toolRun struct {
+// run is where the requests of an execution go.
+type run struct {
 	sink sessions.Sink
 	life context.Context // ends with the execution
 }
 
-// open returns what the worker needs to ask, nothing if it has that already or there is
+// Open returns what the worker needs to ask, nothing if it has that already or there is
 // no such thing on this system.
-func (t *tools) open() ([]*os.File, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.door != nil || t.life.Err() != nil {
+func (d *Door) Open() ([]*os.File, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.socket != nil || d.life.Err() != nil {
 		return nil, nil
 	}
-	ours, theirs, err := openDoor()
+	ours, theirs, err := openSocket()
 	if err != nil || theirs == nil {
 		return nil, err
 	}
-	t.door = &ours
-	go t.admit(ours)
+	d.socket = &ours
+	go d.admit(ours)
 	return []*os.File{theirs}, nil
 }
 
 // admit takes requests until the door is closed.
-func (t *tools) admit(from door) {
+func (d *Door) admit(from socket) {
 	places := make(chan struct{}, mostToolRequests)
 	for {
 		places <- struct{}{}
@@ -76,24 +79,24 @@ func (t *tools) admit(from door) {
 		go func() {
 			defer func() { <-places }()
 			defer func() { _ = conn.Close() }()
-			defer context.AfterFunc(t.life, func() { _ = conn.Close() })()
-			t.serve(conn)
+			defer context.AfterFunc(d.life, func() { _ = conn.Close() })()
+			d.serve(conn)
 		}()
 	}
 }
 
 // serve answers one request. One that makes no sense gets no answer: no code of ours has
 // sent it.
-func (t *tools) serve(conn net.Conn) {
-	request, err := t.read(conn)
+func (d *Door) serve(conn net.Conn) {
+	request, err := d.read(conn)
 	if err != nil {
 		return
 	}
-	t.mu.Lock()
-	run := t.run
-	t.mu.Unlock()
+	d.mu.Lock()
+	run := d.run
+	d.mu.Unlock()
 	if run == nil {
-		t.answer(conn, nil, &sessions.ToolRefusal{Kind: sessions.RefusedCancelled, Message: "tools of other servers can be called during a run only"})
+		d.answer(conn, nil, &sessions.ToolRefusal{Kind: sessions.RefusedCancelled, Message: "tools of other servers can be called during a run only"})
 		return
 	}
 	ctx, cancel := context.WithCancel(run.life)
@@ -103,12 +106,12 @@ func (t *tools) serve(conn net.Conn) {
 		cancel()
 	}()
 	answer, err := run.sink.Tool(ctx, request)
-	t.answer(conn, answer, err)
+	d.answer(conn, answer, err)
 }
 
-func (t *tools) read(conn net.Conn) (request sessions.ToolRequest, err error) {
-	t.reading <- struct{}{}
-	defer func() { <-t.reading }()
+func (d *Door) read(conn net.Conn) (request sessions.ToolRequest, err error) {
+	d.reading <- struct{}{}
+	defer func() { <-d.reading }()
 	defer time.AfterFunc(requestTime, func() { _ = conn.Close() }).Stop()
 	frame, err := wire.Read(conn)
 	if err == nil && frame.Kind != wire.TypeToolRequest {
@@ -120,14 +123,14 @@ func (t *tools) read(conn net.Conn) (request sessions.ToolRequest, err error) {
 	return request, err
 }
 
-func (t *tools) answer(conn net.Conn, answer *sessions.ToolAnswer, err error) {
+func (d *Door) answer(conn net.Conn, answer *sessions.ToolAnswer, err error) {
 	var refusal *sessions.ToolRefusal
 	switch {
 	case errors.As(err, &refusal):
 	case errors.Is(err, context.Canceled):
 		refusal = &sessions.ToolRefusal{Kind: sessions.RefusedCancelled, Message: "the run has ended"}
 	case err != nil:
-		t.log.Error("a request to another MCP server failed", "error", err)
+		d.log.Error("a request to another MCP server failed", "error", err)
 		refusal = &sessions.ToolRefusal{Kind: sessions.RefusedUnavailable, Message: "the request failed in this server; its log says why"}
 	}
 	defer time.AfterFunc(requestTime, func() { _ = conn.Close() }).Stop()
@@ -142,29 +145,29 @@ func (t *tools) answer(conn net.Conn, answer *sessions.ToolAnswer, err error) {
 	_ = wire.WriteFrame(conn, wire.TypeToolAnswer, wire.ToolAnswer{Attachments: sizes, Body: answer.Body}, answer.Attachments)
 }
 
-// begin has requests go to a run until end.
-func (t *tools) begin(sink sessions.Sink) (end func()) {
+// Begin has requests go to a run until end.
+func (d *Door) Begin(sink sessions.Sink) (end func()) {
 	life, over := context.WithCancel(context.Background())
-	t.set(&toolRun{sink, life})
+	d.set(&run{sink, life})
 	return func() {
-		t.set(nil)
+		d.set(nil)
 		over()
 	}
 }
 
-func (t *tools) set(run *toolRun) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.run = run
+func (d *Door) set(run *run) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.run = run
 }
 
-// close ends what waits, without waiting for that: another server may be slow to let go.
+// Close ends what waits, without waiting for that: another server may be slow to let go.
 // No run is under way.
-func (t *tools) close() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.endLife()
-	if t.door != nil {
-		t.door.close()
+func (d *Door) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.endLife()
+	if d.socket != nil {
+		d.socket.close()
 	}
 }
