@@ -123,7 +123,9 @@ func (s *server) serve(ctx context.Context) (wasReady bool, err error) {
 		_ = l.Close()
 	}()
 	listChanged := make(chan struct{}, 1)
-	var options []client.ClientOption
+	// After mcp-go's five seconds a server that takes longer to start is spoken to in the
+	// older era, which one that has heard the question for the newer one refuses.
+	options := []client.ClientOption{client.WithDiscoverTimeout(startLimit / 2)}
 	if s.options.Meta != nil {
 		options = append(options, client.WithMetaPropagator(s.options.Meta))
 	}
