@@ -262,6 +262,9 @@ func (r *reader) texts(key string, v hujson.Value) []string {
 	return texts
 }
 
+// plainHeader are headers whose values are words that answers are full of.
+var plainHeader = regexp.MustCompile(`(?i)^(accept.*|content-.*|user-agent)$`)
+
 // mapping reads env or headers, whose values are secrets.
 func (r *reader) mapping(key string, v hujson.Value, e *entry) map[string]string {
 	object, ok := v.Value.(*hujson.Object)
@@ -279,7 +282,7 @@ func (r *reader) mapping(key string, v hujson.Value, e *entry) map[string]string
 		}
 		values[name] = value
 		e.secrets.add(value)
-		if key == "headers" || namesSecret(name) {
+		if key == "headers" && !plainHeader.MatchString(name) || namesSecret(name) {
 			e.secrets.addDeep(value)
 		}
 	}

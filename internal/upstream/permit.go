@@ -35,11 +35,17 @@ func (s *Servers) permission(of *server, t *tool) string {
 		return allowed
 	}
 	for _, pattern := range s.options.Allow {
-		if pattern == "*" || pattern == of.name+".*" || pattern == of.name+"."+t.name || pattern == of.module+"."+t.function {
+		if pattern == "*" || names(pattern, of.name, t) || names(pattern, of.module, t) {
 			return allowed
 		}
 	}
 	return asks
+}
+
+// names reports whether a pattern means a tool of the server of that name.
+func names(pattern, server string, t *tool) bool {
+	tool, ok := strings.CutPrefix(pattern, server+".")
+	return ok && (tool == "*" || tool == t.name || tool == t.function)
 }
 
 // checkAllow refuses patterns that can never hold.

@@ -246,9 +246,15 @@ func (l *stdioLink) handle(line []byte) {
 	}
 }
 
+// longestID is how many bytes the id of a server's request may have to be answered.
+const longestID = 1 << 10
+
 // refuse answers a request of the server's, for which nothing waits: a server that floods
 // its client and doesn't read gets no answers.
 func (l *stdioLink) refuse(id json.RawMessage, method string) {
+	if len(id) > longestID {
+		return
+	}
 	reply := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"this client does not offer it"}}`, id, mcp.METHOD_NOT_FOUND)
 	if method == string(mcp.MethodPing) {
 		reply = fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, id)

@@ -250,7 +250,35 @@ func TestNothingHoldsUpTheEnd(t *testing.T) {
 		}
 		return &sessions.ToolAnswer{Body: []byte(`{}`), Attachments: [][]byte{make([]byte, 4<<20)}}, nil
 	}
-	outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: `
+	ran := make(chan workertest.End, 1)
+	go func() {
+		outcome, err := w.Run(context.Background(), sessions.Request{Execution: 1, Code: lingering}, sink)
+		ran <- workertest.End{Outcome: outcome, Err: err}
+	}()
+	question := <-sink.Asked() // all is sent, and the run goes on until the door has let it in
+	select {
+	case <-called:
+	case <-time.After(30 * time.Second):
+		t.Fatal("what lingers has stopped the door")
+	}
+	question.Reply(sessions.Reply{Text: "end"})
+	end := <-ran
+	must(t, end.Err)
+	if end.Outcome.Exception != nil {
+		t.Fatal(end.Outcome.Exception.Traceback)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- w.Close(context.Background()) }()
+	select {
+	case err := <-ended:
+		must(t, err)
+	case <-time.After(30 * time.Second):
+		t.Fatal("the worker's end waits")
+	}
+}
+
+// lingering is code that sends all of it.
+const lingering = `
 import array, os, socket, struct
 from pyworker import protocol
 from pyworker.mcptools import door as d
@@ -277,22 +305,5 @@ for _ in range(3):
     x, y = socket.socketpair()
     x.sendall(b"\0\0")
     send(y); y.setblocking(True); kept.extend((x, y))
-`}, sink)
-	must(t, err)
-	if outcome.Exception != nil {
-		t.Fatal(outcome.Exception.Traceback)
-	}
-	select {
-	case <-called:
-	case <-time.After(10 * time.Second):
-		t.Fatal("what lingers has stopped the door")
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- w.Close(context.Background()) }()
-	select {
-	case err := <-ended:
-		must(t, err)
-	case <-time.After(10 * time.Second):
-		t.Fatal("the worker's end waits")
-	}
-}
+input()
+`
