@@ -99,6 +99,7 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	a.arrived = make(chan struct{}, 1000)
 	a.cmd = exec.Command(binary, append([]string{"serve"}, args...)...)
 	a.cmd.Dir, a.cmd.Env = ts.MkAbs("."), append(os.Environ(), a.mark)
+	a.cmd.Env = append(a.cmd.Env, "PYTHONDONTWRITEBYTECODE=1") // what Python leaves beside a module is not ours
 	for _, name := range []string{"UNDERSTUDY_DATA_DIR", "UNDERSTUDY_LOG_LEVEL", "UNDERSTUDY_PYTHON", "UNDERSTUDY_ECHO", "HOME"} {
 		if value := ts.Getenv(name); value != "" {
 			a.cmd.Env = append(a.cmd.Env, name+"="+value)
