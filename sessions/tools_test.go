@@ -21,6 +21,13 @@ type upstreams struct {
 	calls  int
 }
 
+// made is how many calls were answered.
+func (u *upstreams) made() int {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.calls
+}
+
 func (u *upstreams) Permit(client Client, r ToolRequest) (*Consent, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -199,11 +206,11 @@ func TestChoices(t *testing.T) {
 				made := 0
 				runs := func(what string, client Client, id, code string, want int) string {
 					t.Helper()
-					before := u.calls
+					before := u.made()
 					r := runAs(t, m, client, RunRequest{Code: code, InterpreterID: id, Asking: c.asking()})
 					asked := len(c.asks())
 					expect(t, asked == want, "%s: asked %d times, not %d: %s", what, asked, want, r.Stdout)
-					expect(t, (u.calls > before) != test.denied && strings.Contains(r.Stdout, "--mcp-allow") == test.denied, "%s: %s", what, r.Stdout)
+					expect(t, (u.made() > before) != test.denied && strings.Contains(r.Stdout, "--mcp-allow") == test.denied, "%s: %s", what, r.Stdout)
 					made++
 					return r.InterpreterID
 				}
@@ -254,7 +261,7 @@ func TestWhereNobodyCanConsent(t *testing.T) {
 				id := mustRun(t, m, RunRequest{Code: "read"}).InterpreterID
 				r := runAs(t, m, test.client, RunRequest{Code: "write\nwrite & read", InterpreterID: id, Asking: test.asking})
 				no := "write: s.write may not be called: it is not a tool that only reads, and nobody could be asked. The server's operator can allow it with --mcp-allow s.write\n"
-				expect(t, r.Status == StatusOK && u.calls == 2, "%+v, %d calls", r, u.calls)
+				expect(t, r.Status == StatusOK && u.made() == 2, "%+v, %d calls", r, u.made())
 				wantOut(t, r, no+no+"read done\n")
 			})
 		})
@@ -272,7 +279,7 @@ func TestAModelNeverConsents(t *testing.T) {
 		expect(t, strings.Contains(got, refusedByUser) && strings.Contains(got, "input x\n"), "%q", got)
 		mustRun(t, m, RunRequest{Code: "input\nwrite\ninput"})
 		r = give(t, m, "x", ChoiceAlways)
-		expect(t, u.calls == 0 && len(u.always) == 0 && strings.Contains(r.Stdout, "--mcp-allow") && strings.HasSuffix(r.Stdout, "input always\n"), "%+v", r)
+		expect(t, u.made() == 0 && len(u.always) == 0 && strings.Contains(r.Stdout, "--mcp-allow") && strings.HasSuffix(r.Stdout, "input always\n"), "%+v", r)
 	})
 }
 
@@ -306,7 +313,7 @@ func TestWhatEndsAConsent(t *testing.T) {
 				expect(t, r.Prompt == "May it write?", "%+v", r)
 				end(t, m)
 				synctest.Wait()
-				expect(t, c.told == 1 && u.calls == 0 && len(c.asks()) == 1, "told %d times, %d calls", c.told, u.calls)
+				expect(t, c.told == 1 && u.made() == 0 && len(c.asks()) == 1, "told %d times, %d calls", c.told, u.made())
 				c.after = 0
 				r = mustRun(t, m, RunRequest{Code: "write", Asking: c.asking()})
 				expect(t, r.Stdout == "write done\n" && len(c.asks()) == 1, "%+v", r)
@@ -351,10 +358,10 @@ func TestTheCallReturnsWithTheConsent(t *testing.T) {
 			return r
 		}
 		time.Sleep(time.Minute)
-		if r = reply(1, ChoiceOnce); r.Question == nil || *r.Question != (Asked{2, "May it write?", true}) || u.calls != 1 {
+		if r = reply(1, ChoiceOnce); r.Question == nil || *r.Question != (Asked{2, "May it write?", true}) || u.made() != 1 {
 			t.Fatalf("%+v", r)
 		}
-		if r = reply(1, ChoiceAlways); r.Question == nil || r.Question.Number != 2 || u.calls != 1 {
+		if r = reply(1, ChoiceAlways); r.Question == nil || r.Question.Number != 2 || u.made() != 1 {
 			t.Fatalf("a reply that comes twice: %+v", r)
 		}
 		wantOut(t, reply(2, ChoiceDeny), "write done\n"+refusedByUser)
@@ -366,7 +373,7 @@ func TestBoundsOfCalls(t *testing.T) {
 	toolSessions(t, func(o *Options) { o.MaxToolCalls = 200 }, func(t *testing.T, m *Manager, u *upstreams) {
 		began := time.Now()
 		r := mustRun(t, m, RunRequest{Code: "199 read\nread\nread\nwrite", Wait: time.Minute})
-		expect(t, u.calls == 200, "%d calls were made", u.calls)
+		expect(t, u.made() == 200, "%d calls were made", u.made())
 		expect(t, strings.HasPrefix(r.Stdout, "read done\nread: this run has made 200 calls"), "%s", r.Stdout)
 		wantTook(t, began, time.Duration(200-toolRate)*time.Second/toolRate)
 		wantOut(t, run(t, m, "read\nnever\nnone"), "read done\nnever: it may not be called\nnone: there is no such tool\n")
