@@ -119,7 +119,7 @@ func checkChoice(name string, value json.RawMessage, property *jsonschema.Schema
 	text, isText := given.(string)
 	if isText {
 		shown = strconv.Quote(clip(text))
-		if near, ok := nearest(text, words); ok {
+		if near, ok := Nearest(text, words); ok {
 			advice = fmt.Sprintf("; did you mean %q?", near)
 		}
 	}

@@ -170,7 +170,7 @@ func (a *object) unknown(name string) error {
 	if len(known) == 0 {
 		advice = "it takes none"
 	}
-	if near, ok := nearest(name, known); ok {
+	if near, ok := Nearest(name, known); ok {
 		advice = fmt.Sprintf("did you mean %q?", near)
 	}
 	return fault(name, "unknown argument %q for %s; %s", clip(name), a.tool, advice)

@@ -6,8 +6,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// nearest returns the word that name was probably meant to be.
-func nearest(name string, words []string) (string, bool) {
+// Nearest returns the word that name was probably meant to be.
+func Nearest(name string, words []string) (string, bool) {
 	plain := simplify(name)
 	best, least := "", max(1, (len(plain)+2)/3)+1
 	for _, word := range words {
@@ -24,7 +24,7 @@ func nearest(name string, words []string) (string, bool) {
 
 // simplify makes interpreterId, interpreter-id and Interpreter_ID alike.
 func simplify(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(clip(name)))
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(clip(name)))
 }
 
 // clipLength is how many bytes of a stranger's text an error repeats.

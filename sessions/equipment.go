@@ -216,7 +216,7 @@ type Toolbox interface {
 	// Permit says whether the client's code may call the tool that a request of ToolCall
 	// names. With a Consent it may once the user has agreed to that; the error, a
 	// *ToolRefusal, says why it may not at all.
-	Permit(client Client, request ToolRequest) (*Consent, error)
+	Permit(ctx context.Context, client Client, request ToolRequest) (*Consent, error)
 	// Allow has Permit ask no more for what the client's user has agreed to for always.
 	Allow(client Client, consent Consent) error
 }

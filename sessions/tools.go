@@ -75,7 +75,7 @@ func (s sink) Tool(ctx context.Context, r ToolRequest) (*ToolAnswer, error) {
 // kept: it may be anything.
 func (t *toolCalls) call(ctx context.Context, r ToolRequest) (*ToolAnswer, error) {
 	client := t.session.owner()
-	consent, err := t.session.options.Toolbox.Permit(client, r)
+	consent, err := t.session.options.Toolbox.Permit(ctx, client, r)
 	if isInvalid(err) {
 		return nil, err
 	}

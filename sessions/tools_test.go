@@ -28,7 +28,7 @@ func (u *upstreams) made() int {
 	return u.calls
 }
 
-func (u *upstreams) Permit(client Client, r ToolRequest) (*Consent, error) {
+func (u *upstreams) Permit(_ context.Context, client Client, r ToolRequest) (*Consent, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	switch {

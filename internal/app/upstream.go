@@ -32,7 +32,7 @@ func OpenUpstream(c *config.Config, o upstream.Options) (*upstream.Servers, erro
 		o.Logger.Warn("other MCP servers are not used: with --mode cli-only there is nothing that could call their tools", "file", m.MCP)
 		return nil, nil
 	}
-	o.File, o.Allow = m.MCP, m.MCPAllow
+	o.File, o.Allow, o.Version = m.MCP, m.MCPAllow, Version()
 	servers, err := upstream.Open(o)
 	if err != nil {
 		return nil, &config.UsageError{Err: err}

@@ -103,7 +103,7 @@ func (s *server) ask(ctx context.Context, about string, send func(context.Contex
 
 // refusal says an error of a request: of the server's own, or of the way to it.
 func (s *server) refusal(about string, err error) error {
-	text := strings.TrimPrefix(visible(s.secrets.mask(clip(err.Error(), errorLimit))), "transport error: ")
+	text := strings.TrimPrefix(s.secrets.tell(err.Error(), errorLimit), "transport error: ")
 	var lost *transport.Error
 	if !errors.As(err, &lost) {
 		return refuse(sessions.RefusedInvalid, "%s.%s: the server refused: %s", s.name, about, text)

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"understudy/schemas"
 	"understudy/sessions"
 )
 
@@ -48,7 +49,7 @@ func (t *tool) checkArguments(server string, raw json.RawMessage) (json.RawMessa
 			if slices.Contains(t.properties, name) {
 				continue
 			}
-			if near, ok := nearest(name, t.properties); ok {
+			if near, ok := schemas.Nearest(name, t.properties); ok {
 				return invalid("there is no argument %q; did you mean %q?", clip(name, 60), near)
 			}
 			return invalid("there is no argument %q; it takes %s", clip(name, 60), listed(t.properties))

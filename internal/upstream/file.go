@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/tailscale/hujson"
+
+	"understudy/schemas"
 )
 
 // An entry is what the file says of one server.
@@ -167,7 +169,7 @@ func (r *reader) entry(object *hujson.Object, whole hujson.Value) entry {
 			continue
 		}
 		advice := ""
-		if near, ok := nearest(key, sortedKeys(keys)); ok {
+		if near, ok := schemas.Nearest(key, sortedKeys(keys)); ok {
 			advice = fmt.Sprintf("did you mean %q?", near)
 		}
 		r.log.Warn("a key of the file of --mcp is not known and has no effect",

@@ -158,9 +158,6 @@ func (g *listing) said() string {
 	return strings.Join(parts, "; ")
 }
 
-// leftOut is what is said of a ready server. The caller has the lock.
-func (s *server) leftOut() string { return s.listed }
-
 func readTool(raw json.RawMessage) (*tool, error) {
 	var d definition
 	if err := json.Unmarshal(raw, &d); err != nil {

@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/google/renameio/v2/maybe"
 
+	"understudy/schemas"
 	"understudy/sessions"
 )
 
@@ -60,7 +62,7 @@ func (s *Servers) checkAllow() error {
 		}
 		advice := "write server.tool, server.* or *"
 		server, _, _ := strings.Cut(pattern, ".")
-		if near, ok := nearest(server, s.names()); ok {
+		if near, ok := schemas.Nearest(server, s.names()); ok {
 			advice += fmt.Sprintf("; did you mean the server %q?", near)
 		}
 		faults = append(faults, fmt.Errorf("mcp-allow: %q names no tool of a server in the file; %s", pattern, advice))
@@ -70,14 +72,14 @@ func (s *Servers) checkAllow() error {
 
 // Permit says whether the client's code may call a tool. The tool is known once its server
 // has been ready; for one that is starting it waits.
-func (s *Servers) Permit(caller sessions.Client, request sessions.ToolRequest) (*sessions.Consent, error) {
+func (s *Servers) Permit(ctx context.Context, caller sessions.Client, request sessions.ToolRequest) (*sessions.Consent, error) {
 	of, err := s.server(request.Server)
 	if err != nil {
 		return nil, err
 	}
 	t, err := of.tool(request.Name)
 	if err != nil {
-		if _, err := of.ready(s.ctx); err != nil {
+		if _, err := of.ready(ctx); err != nil {
 			return nil, err
 		}
 		if t, err = of.tool(request.Name); err != nil {
@@ -114,7 +116,7 @@ func describe(of *server, t *tool, arguments json.RawMessage) string {
 		arguments = json.RawMessage("{}")
 	}
 	text := fmt.Sprintf("The Python code wants to call %s of the MCP server %s, with %s", t.name, of.name,
-		clip(visible(of.secrets.mask(clip(string(arguments), shownArguments))), shownArguments))
+		of.secrets.tell(string(arguments), shownArguments))
 	if t.description != "" {
 		text += fmt.Sprintf("\nThe server says of it: \"%s\"", clip(visible(strings.Join(strings.Fields(clip(t.description, 4*shownDescription)), " ")), shownDescription))
 	}
@@ -135,20 +137,26 @@ func openConsents(dir string) (*consents, error) {
 		return c, nil
 	}
 	c.path = filepath.Join(dir, "tools.json")
+	return c, c.read()
+}
+
+// read takes what the file has: another server on the same directory writes it too.
+func (c *consents) read() error {
 	data, err := os.ReadFile(c.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return c, nil
+		return nil
 	}
+	by := map[sessions.Client]map[string]string{}
 	if err == nil {
-		err = json.Unmarshal(data, &c.by)
+		err = json.Unmarshal(data, &by)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading what users have agreed to: %s: %w; mend or remove the file", c.path, err)
+		return fmt.Errorf("reading what users have agreed to: %s: %w; mend or remove the file", c.path, err)
 	}
-	if c.by == nil {
-		c.by = map[sessions.Client]map[string]string{}
+	if by != nil {
+		c.by = by
 	}
-	return c, nil
+	return nil
 }
 
 func splitKey(key string) (tool, digest string) {
@@ -167,6 +175,11 @@ func (c *consents) add(client sessions.Client, key string) error {
 	tool, digest := splitKey(key)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.path != "" {
+		if err := c.read(); err != nil {
+			return err
+		}
+	}
 	if c.by[client] == nil {
 		c.by[client] = map[string]string{}
 	}

@@ -25,6 +25,7 @@ type process struct {
 	cmd     *exec.Cmd
 	kin     *proc.Kin
 	in, out *os.File
+	errs    *os.File
 	ended   chan struct{} // closed when it and all that it started have ended
 	heard   chan struct{} // closed when its standard error has been read to the end
 
@@ -83,33 +84,32 @@ func startProcess(e entry, workdir string, log *slog.Logger) (*process, error) {
 	if p.cmd.Dir = e.cwd; e.cwd == "" {
 		p.cmd.Dir = workdir
 	}
-	errs, err := p.pipes()
-	if err != nil {
+	if err := p.pipes(); err != nil {
 		return nil, err
 	}
 	started := make(chan error)
 	go p.own(started, mark)
 	if err := <-started; err != nil {
-		_, _, _ = p.in.Close(), p.out.Close(), errs.Close()
-		return nil, fmt.Errorf("it does not start: %s", e.secrets.mask(err.Error()))
+		_, _, _ = p.in.Close(), p.out.Close(), p.errs.Close()
+		return nil, fmt.Errorf("it does not start: %s", e.secrets.tell(err.Error(), 600))
 	}
-	go p.listen(errs)
+	go p.listen()
 	return p, nil
 }
 
 // pipes makes those of the command and keeps our ends; its own are closed once it runs.
-func (p *process) pipes() (errs *os.File, err error) {
+func (p *process) pipes() (err error) {
 	var made [6]*os.File
 	for i := 0; i < len(made); i += 2 {
 		if made[i], made[i+1], err = os.Pipe(); err != nil {
 			for _, file := range made[:i] {
 				_ = file.Close()
 			}
-			return nil, err
+			return err
 		}
 	}
-	p.cmd.Stdin, p.in, p.out, p.cmd.Stdout, errs, p.cmd.Stderr = made[0], made[1], made[2], made[3], made[4], made[5]
-	return errs, nil
+	p.cmd.Stdin, p.in, p.out, p.cmd.Stdout, p.errs, p.cmd.Stderr = made[0], made[1], made[2], made[3], made[4], made[5]
+	return nil
 }
 
 // own starts the command, waits for its end and ends all that it started. It keeps its
@@ -144,7 +144,8 @@ func (p *process) close() {
 		p.kill()
 		<-p.ended
 	}
-	_ = p.out.Close() // nobody is left who writes to it; on Windows somebody may be
+	// Nobody should be left who writes to them, but who left its kin may be.
+	_, _ = p.out.Close(), p.errs.Close()
 	<-p.heard
 }
 
@@ -167,18 +168,20 @@ func (p *process) kinEnded() {
 
 // awaitEnd gives a process that has closed its output the time to end.
 func (p *process) awaitEnd() {
-	select {
-	case <-p.ended:
-		<-p.heard
-	case <-time.After(stopGrace):
+	late := time.After(stopGrace)
+	for _, over := range []chan struct{}{p.ended, p.heard} {
+		select {
+		case <-over:
+		case <-late:
+			return
+		}
 	}
 }
 
 // listen logs what it writes to standard error, at a rate that no flood can exceed.
-func (p *process) listen(errs *os.File) {
+func (p *process) listen() {
 	defer close(p.heard)
-	defer func() { _ = errs.Close() }()
-	lines := bufio.NewReaderSize(errs, 4<<10)
+	lines := bufio.NewReaderSize(p.errs, 4<<10)
 	limit := rate.NewLimiter(20, 200)
 	for {
 		part, err := lines.ReadSlice('\n')
@@ -187,7 +190,7 @@ func (p *process) listen(errs *os.File) {
 			p.last = text
 			p.mu.Unlock()
 			if limit.Allow() {
-				p.log.Debug("an MCP server wrote to standard error", "server", p.name, "text", visible(p.secrets.mask(clip(text, 1000))))
+				p.log.Debug("an MCP server wrote to standard error", "server", p.name, "text", p.secrets.tell(text, 1000))
 			}
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
@@ -208,7 +211,7 @@ func (p *process) lastWords(what string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.last != "" {
-		what += "; the last that it wrote to standard error: " + visible(clip(p.last, 300))
+		what += "; the last that it wrote to standard error: " + p.secrets.tell(p.last, 300)
 	}
-	return errors.New(p.secrets.mask(what))
+	return errors.New(what)
 }

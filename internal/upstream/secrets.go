@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/agnivade/levenshtein"
 )
 
 // secrets are what no log, error or answer may have of a server's entry. Errors and logs
@@ -72,6 +70,10 @@ func (s *secrets) mask(text string) string {
 	return userinfo.ReplaceAllString(query.ReplaceAllString(text, "$1?"+masked), "${1}"+masked+"@")
 }
 
+// tell makes a stranger's text one for a log or an error: masked, then cut, so that no
+// part of a secret is left at the end.
+func (s *secrets) tell(text string, limit int) string { return visible(clip(s.mask(text), limit)) }
+
 // maskAnswer takes them out of JSON that code is to get.
 func (s *secrets) maskAnswer(answer []byte) []byte {
 	for _, secret := range s.deep {
@@ -102,18 +104,6 @@ func visible(text string) string {
 		}
 	}
 	return b.String()
-}
-
-// nearest returns the word that name was probably meant to be.
-func nearest(name string, words []string) (string, bool) {
-	best, least := "", max(1, (min(len(name), 60)+2)/3)+1
-	plain := strings.NewReplacer("_", "", "-", "", ".", "")
-	for _, word := range words {
-		if d := levenshtein.ComputeDistance(strings.ToLower(plain.Replace(clip(name, 60))), strings.ToLower(plain.Replace(clip(word, 60)))); d < least {
-			best, least = word, d
-		}
-	}
-	return best, best != ""
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -75,12 +74,8 @@ func (s *server) run(ctx context.Context) {
 			pause = firstPause
 		}
 		s.failed(err, wasReady, pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !sleep(ctx, pause) {
 			return
-		case <-timer.C:
 		}
 		pause = min(2*pause, longestPause)
 	}
@@ -89,7 +84,7 @@ func (s *server) run(ctx context.Context) {
 // failed records why the server is gone. One that was ready and is soon back is starting:
 // calls wait for it.
 func (s *server) failed(err error, wasReady bool, pause time.Duration) {
-	problem := visible(s.secrets.mask(clip(err.Error(), 600)))
+	problem := s.secrets.tell(err.Error(), 600)
 	s.log.Warn("an MCP server is not there", "server", s.name, "problem", problem, "again_in", pause)
 	s.turn(func() {
 		s.client, s.link, s.problem, s.again = nil, nil, problem, time.Now().Add(pause)
@@ -146,7 +141,7 @@ func (s *server) serve(ctx context.Context) (wasReady bool, err error) {
 		return false, cmp.Or(l.Reason(), err)
 	}
 	s.turn(func() {
-		s.client, s.link, s.state, s.problem = c, l, stateReady, s.leftOut()
+		s.client, s.link, s.state, s.problem = c, l, stateReady, s.listed
 		s.about = greeting.ServerInfo.Title
 		s.instructions = clip(greeting.Instructions, 20_000)
 	})
@@ -185,7 +180,7 @@ func (s *server) greet(ctx context.Context, l link, c *client.Client) (*mcp.Init
 	var greeting *mcp.InitializeResult
 	if err == nil {
 		request := mcp.InitializeRequest{}
-		request.Params.ClientInfo = mcp.Implementation{Name: "understudy", Version: version()}
+		request.Params.ClientInfo = mcp.Implementation{Name: "understudy", Version: cmp.Or(s.options.Version, "unknown")}
 		greeting, err = c.Initialize(begin, request)
 	}
 	switch {
@@ -247,9 +242,9 @@ func (s *server) follow(ctx context.Context, l link, c *client.Client, listChang
 		if err := s.list(ctx, c, true); ctx.Err() != nil {
 			return ctx.Err()
 		} else if err != nil {
-			s.log.Warn("the tools of an MCP server can't be listed anew", "server", s.name, "error", s.secrets.mask(clip(err.Error(), 600)))
+			s.log.Warn("the tools of an MCP server can't be listed anew", "server", s.name, "error", s.secrets.tell(err.Error(), 600))
 		} else {
-			s.turn(func() { s.problem = s.leftOut() })
+			s.turn(func() { s.problem = s.listed })
 		}
 		sleep(ctx, listPause)
 	}
@@ -293,12 +288,4 @@ func refuse(kind sessions.RefusalKind, format string, args ...any) *sessions.Too
 
 func cancelled() *sessions.ToolRefusal {
 	return refuse(sessions.RefusedCancelled, "the call was given up, because the code that made it has ended or was interrupted")
-}
-
-// version is that of this program, as far as it was built with one.
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "unknown"
 }

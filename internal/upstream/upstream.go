@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/tracing"
 
+	"understudy/schemas"
 	"understudy/sessions"
 )
 
@@ -22,9 +23,11 @@ type Options struct {
 	Workdir string   // where stdio servers start; "" is the server's own
 	// Trace, if set, begins a span for a call; end takes how it went. Meta carries it to
 	// the server.
-	Trace  func(ctx context.Context, server, tool string) (traced context.Context, end func(error))
-	Meta   tracing.MetaPropagator
-	Logger *slog.Logger
+	Trace func(ctx context.Context, server, tool string) (traced context.Context, end func(error))
+	Meta  tracing.MetaPropagator
+	// Version is what the servers are told of this program.
+	Version string
+	Logger  *slog.Logger
 }
 
 // Servers are the upstream servers of a file. It satisfies sessions.Toolbox.
@@ -275,7 +278,7 @@ func (s *server) tool(name string) (*tool, error) {
 
 // meant says what was probably meant, or what there is.
 func meant(name string, names []string) string {
-	if near, ok := nearest(name, names); ok {
+	if near, ok := schemas.Nearest(name, names); ok {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	return "; there are " + listed(names)

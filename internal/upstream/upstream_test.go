@@ -227,14 +227,14 @@ func TestPermit(t *testing.T) {
 		"autoApprove": []string{"grow"}, "disabledTools": []string{"environ"}}}
 	s := openServers(t, Options{Dir: dir, Allow: []string{"honest.wait"}}, definition)
 	permit := func(s *Servers, client sessions.Client, tool string) *sessions.Consent {
-		consent, err := s.Permit(client, sessions.ToolRequest{Op: sessions.ToolCall, Server: "honest", Name: tool, Arguments: json.RawMessage(`{"what":"` + "\u202e" + strings.Repeat("z", 2000) + `"}`)})
+		consent, err := s.Permit(t.Context(), client, sessions.ToolRequest{Op: sessions.ToolCall, Server: "honest", Name: tool, Arguments: json.RawMessage(`{"what":"` + "\u202e" + strings.Repeat("z", 2000) + `"}`)})
 		must(t, err)
 		return consent
 	}
 	for _, tool := range []string{"add", "grow", "wait"} {
 		expect(t, permit(s, "a", tool) == nil, "%s is asked for", tool)
 	}
-	_, err = s.Permit("a", sessions.ToolRequest{Server: "honest", Name: "environ"})
+	_, err = s.Permit(t.Context(), "a", sessions.ToolRequest{Server: "honest", Name: "environ"})
 	refused(t, err, sessions.RefusedDenied, "disabledTools")
 	consent := permit(s, "a", "delete-all")
 	insist(t, consent != nil, "nobody is asked")
