@@ -2,9 +2,11 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"net/http"
 	"slices"
 
 	"understudy/internal/auth"
@@ -68,6 +70,10 @@ func (n *network) close() {
 func (n *network) serve(ctx context.Context, a *App) error {
 	w := a.watched()
 	options := n.options(a.config.Serve.Transport, w)
+	if n.door != nil {
+		a.tenant.Store(n.door.tenant)
+		options.Routes[usagePath] = transport.Route{Handler: http.HandlerFunc(a.tellUsage), Authenticator: n.door.gate(auth.ScopeGateway)}
+	}
 	options.Left, options.Interrupt = a.left, a.interrupt
 	defer n.watch(w)()
 	defer context.AfterFunc(ctx, a.ready.stop)()
@@ -126,6 +132,7 @@ func (a *App) interrupt() {
 
 // door is who may come in over a network.
 type door struct {
+	tenant   *auth.Tenant   // whose this server is, if a gateway comes in
 	tokens   *auth.Tokens   // nil without --auth-tokens
 	resource *auth.Resource // nil without --auth-issuer
 }
@@ -136,7 +143,7 @@ func openDoor(s config.Auth, log *slog.Logger) (d *door, err error) {
 	if !s.Authenticates() {
 		return nil, nil
 	}
-	d = &door{}
+	d = &door{tenant: auth.NewTenant(rand.Text())}
 	if s.AuthTokens != "" {
 		if d.tokens, err = auth.OpenTokens(s.AuthTokens, log); err != nil {
 			return nil, err
@@ -174,7 +181,10 @@ func (d *door) admit(options *transport.HTTPOptions) {
 	if d == nil {
 		return
 	}
-	options.Authenticator = d.gate(auth.ScopeMCP)
+	gate := d.gate(auth.ScopeMCP)
+	gate.Tenant = d.tenant
+	options.Authenticator = gate
+	options.Headers = map[string]string{auth.HeaderInstance: d.tenant.Instance()}
 	if d.resource == nil {
 		return
 	}

@@ -21,6 +21,7 @@ const (
 	healthPath  = "/healthz"
 	readyPath   = "/readyz"
 	metricsPath = "/metrics"
+	usagePath   = "/usage" // for a gateway
 )
 
 // watched is what shows who watches how a server does.
