@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"understudy/internal/auth"
 	"understudy/internal/metrics"
+	"understudy/internal/phrase"
 	"understudy/internal/transport"
 	"understudy/sessions"
 )
@@ -144,4 +146,35 @@ func levelOf(status int) slog.Level {
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug
+}
+
+// Usage is what a gateway asks a server for, to know whether it is needed.
+type Usage struct {
+	Interpreters int `json:"interpreters"`
+	Running      int `json:"running"` // those that run code, or that calls wait for
+}
+
+// tellUsage answers a gateway.
+func (a *App) tellUsage(w http.ResponseWriter, _ *http.Request) {
+	interpreters, running := a.manager.Usage()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(Usage{interpreters, running}) // who has left gets nothing
+}
+
+// tenancy says whose this server is, where a gateway has given it to a client.
+func (a *App) tenancy() (introduction, lost string) {
+	tenant := a.tenant.Load()
+	if tenant == nil {
+		return "", ""
+	}
+	lease, replaced := tenant.Lease()
+	if lease == 0 {
+		return "", ""
+	}
+	introduction = "this pod is yours alone; it ends, with its variables and files, " + phrase.Duration(lease) + " after your last call"
+	if replaced {
+		lost = "the pod that you had before is gone, with its interpreters, variables and files"
+		introduction = lost + "; " + introduction
+	}
+	return introduction, lost
 }
