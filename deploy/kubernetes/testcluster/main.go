@@ -3,12 +3,12 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
@@ -45,7 +45,7 @@ func run(part string) int {
 	case "kube-scheduler":
 		command = scheduler.NewSchedulerCommand()
 	case "kubelet":
-		command = kubelet.NewKubeletCommand(genericapiserver.SetupSignalContext())
+		command = kubelet.NewKubeletCommand(context.Background())
 	case "kubectl":
 		command = kubectl.NewDefaultKubectlCommand()
 	default:

@@ -68,13 +68,20 @@ func mountAll(dir string) error {
 	if err := errors.Join(unix.Mount("proc", "/proc", "proc", 0, ""), remount(all), coverSettings(dir)); err != nil {
 		return err
 	}
-	upper, work := filepath.Join(dir, "var-lib", "upper"), filepath.Join(dir, "var-lib", "work")
 	return errors.Join(
-		os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755),
-		unix.Mount("overlay", "/var/lib", "overlay", 0, "lowerdir=/var/lib,upperdir="+upper+",workdir="+work),
+		cover("/var/lib", dir), cover("/var/log", dir),
 		unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"),
 		// What the kubelet mounts for a pod must be seen by it.
 		unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""))
+}
+
+// cover has what is written to a directory go to the folder of this run.
+func cover(path, dir string) error {
+	upper, work := filepath.Join(dir, "covers", path, "upper"), filepath.Join(dir, "covers", path, "work")
+	if err := errors.Join(os.MkdirAll(upper, 0o755), os.MkdirAll(work, 0o755)); err != nil {
+		return err
+	}
+	return unix.Mount("overlay", path, "overlay", 0, "lowerdir="+path+",upperdir="+upper+",workdir="+work)
 }
 
 // coverSettings binds files with the values that the kubelet wants over the

@@ -2,7 +2,6 @@ package kubernetes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -137,8 +136,11 @@ func (c *cluster) until(what string, holds func() error) error {
 			return nil
 		}
 		for _, part := range c.parts {
-			if part.process != nil {
-				err = errors.Join(err, part.check())
+			if part.process == nil {
+				continue
+			}
+			if ended := part.check(); ended != nil {
+				return fmt.Errorf("%s: %w", what, ended)
 			}
 		}
 		select {

@@ -63,7 +63,13 @@ func (c *cluster) newNamespace(t *testing.T, level string) string {
 			said, _ := c.tryKubectl("", "get", "events,pods,sandboxes,sandboxclaims", "--namespace", name, "--output", "wide")
 			t.Logf("the namespace %s at the end:\n%s", name, said)
 		}
-		c.kubectl(t, "delete", "namespace", name, "--timeout", "60s")
+		c.kubectl(t, "delete", "namespace", name, "--wait=false")
+		must(t, c.until("pods are left in the namespace", func() error {
+			if left := c.pods(t, name); len(left) > 0 {
+				return fmt.Errorf("%+v", left)
+			}
+			return nil
+		}))
 	})
 	// Pods are refused until it is there.
 	must(t, c.until("no service account", func() error {
