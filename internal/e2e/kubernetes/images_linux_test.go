@@ -140,7 +140,7 @@ func sharedLibraries(python python) ([]string, error) {
 	}
 	said, _ := exec.Command("ldd", programs...).Output() // it fails for what isn't a library
 	var found []string
-	for _, path := range regexp.MustCompile(`(?m)(/(?:usr/)?lib\S*) \(0x`).FindAllSubmatch(said, -1) {
+	for _, path := range regexp.MustCompile(`(?m)^\s*(?:\S+ => )?(/(?:usr/)?lib\S*) \(0x`).FindAllSubmatch(said, -1) {
 		found = append(found, string(path[1]))
 	}
 	if len(found) == 0 {
