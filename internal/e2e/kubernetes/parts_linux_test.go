@@ -123,7 +123,7 @@ const etcdAddress = "http://127.0.0.1:2379"
 var controllers = []string{
 	"serviceaccount-controller", "serviceaccount-token-controller", "root-ca-certificate-publisher-controller",
 	"garbage-collector-controller", "namespace-controller", "node-lifecycle-controller", "pod-garbage-collector-controller",
-	"deployment-controller", "replicaset-controller", "disruption-controller",
+	"deployment-controller", "replicaset-controller", "disruption-controller", "resourcequota-controller",
 }
 
 // until returns when something holds. A minute is far more than anything here takes.
