@@ -129,9 +129,9 @@ var controllers = []string{
 	"deployment-controller", "replicaset-controller", "disruption-controller",
 }
 
-// until returns when something holds. A minute is far more than anything here takes.
+// until returns when something holds. Two minutes are far more than anything here takes, on a busy machine too.
 func (c *cluster) until(what string, holds func() error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for {
 		err := holds()
