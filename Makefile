@@ -14,6 +14,7 @@ PYTHON ?= $(shell command -v python3 || command -v python)
 TOOLS := build/tools
 CONFORMANCE := build/conformance
 NOTEBOOKS := build/notebooks
+KUBERNETES := build/kubernetes
 PIP := $(TOOLS)/bin/python -m pip install --quiet --disable-pip-version-check
 
 # The race detector needs a C compiler; without one the tests run without it.
@@ -133,6 +134,22 @@ $(NOTEBOOKS)/ready: testdata/notebooks/requirements.lock | setup
 	"$$python" -m venv --clear $(NOTEBOOKS); \
 	$(NOTEBOOKS)/bin/python -m pip install --quiet --disable-pip-version-check -r $<; \
 	"$$python" -c "$$place" >"$$($(NOTEBOOKS)/bin/python -c "$$place")/understudy.pth"
+	touch $@
+
+.PHONY: kubernetes
+kubernetes: setup $(KUBERNETES)/ready ## Run understudy on a real Kubernetes of one node, which is gone afterwards; needs root and Debian's containerd
+	UNDERSTUDY_KUBERNETES="$(CURDIR)/$(KUBERNETES)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
+		$(GO) test -count=1 -timeout 15m -v ./internal/e2e/kubernetes
+
+# Kubernetes takes ten minutes of a processor once. Its version is said at the link.
+TESTCLUSTER := deploy/kubernetes/testcluster
+$(KUBERNETES)/ready: $(wildcard $(addprefix $(TESTCLUSTER)/,go.mod go.sum main.go pause/main.go))
+	rm -rf $(KUBERNETES)
+	mkdir -p $(KUBERNETES)/crds
+	cd $(TESTCLUSTER) && CGO_ENABLED=0 $(GO) build -trimpath -o $(CURDIR)/$(KUBERNETES)/ -ldflags "-s -w $$($(GO) list -m \
+		-f '-X k8s.io/component-base/version.gitVersion={{.Version}}' k8s.io/kubernetes)" \
+		. ./pause sigs.k8s.io/agent-sandbox/cmd/agent-sandbox-controller
+	cp "$$(cd $(TESTCLUSTER) && $(GO) list -m -f '{{.Dir}}' sigs.k8s.io/agent-sandbox)"/k8s/crds/*.yaml $(KUBERNETES)/crds
 	touch $@
 
 .PHONY: bench

@@ -214,6 +214,13 @@ func (m *Manager) find(of defaultKey, id string) (*Session, error) {
 	if why := m.endings.why(of.client, id); why != "" {
 		return nil, ended(id, why)
 	}
+	lost := ""
+	if m.options.Tenancy != nil {
+		_, lost = m.options.Tenancy()
+	}
+	if lost != "" {
+		return nil, Errorf(CodeNotFound, "Interpreter %.64s not found: %s", id, lost)
+	}
 	return nil, notFound(id)
 }
 

@@ -83,10 +83,24 @@ func (m *Manager) register(ctx context.Context, client Client, b birth) (s, olde
 		s.conversation = of.conversation
 	}
 	m.insert(s, b.isDefault)
-	if b.parent == nil && m.whereabouts != "" {
-		s.pendingNotice.notes, m.whereabouts = append(s.pendingNotice.notes, m.whereabouts), ""
+	if b.parent == nil {
+		s.pendingNotice.notes = append(s.pendingNotice.notes, m.firstWords()...)
 	}
 	return s, oldest, nil
+}
+
+// firstWords are what the first answer of all says. The caller holds mu.
+func (m *Manager) firstWords() (words []string) {
+	if m.whereabouts != "" {
+		words, m.whereabouts = []string{m.whereabouts}, ""
+	}
+	if m.options.Tenancy != nil && !m.introduced {
+		m.introduced = true
+		if introduction, _ := m.options.Tenancy(); introduction != "" {
+			words = append(words, introduction)
+		}
+	}
+	return words
 }
 
 // settle asks where sessions work, unless that is known.

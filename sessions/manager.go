@@ -32,6 +32,7 @@ type Manager struct {
 	closed   bool
 	// whereabouts is what the first answer is to say of the working directory.
 	whereabouts string
+	introduced  bool // the first answer has said what Tenancy says
 
 	departures departures
 }

@@ -34,6 +34,10 @@ type Options struct {
 	// there, and never removed. When it is empty each has its own below WorkdirRoot,
 	// removed with the session unless KeepWorkdirs.
 	Workdir string
+	// Tenancy, if set, says a sentence of whom this server is for, and of what was lost
+	// before it began: the first answer says it, and one to an id that is not known says
+	// what was lost. Either is "" where there is nothing to say.
+	Tenancy func() (introduction, lost string)
 	// Locate, if set, is asked where Workdir is, once, by the first call that needs a
 	// session. The note, if any, is told with that session's first answer.
 	Locate func(ctx context.Context) (workdir, note string)

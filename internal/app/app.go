@@ -10,10 +10,12 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
+	"understudy/internal/auth"
 	"understudy/internal/config"
 	"understudy/internal/egress"
 	"understudy/internal/metrics"
@@ -46,6 +48,7 @@ type App struct {
 	traces    *traces.Tracer    // nil where no endpoint is configured
 	upstream  *upstream.Servers // nil without --mcp
 	ready     *readiness
+	tenant    atomic.Pointer[auth.Tenant] // nil where nobody authenticates
 
 	ends []func(context.Context) error // of what was started, in that order
 }

@@ -2,51 +2,52 @@ package app
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"net/http"
+	"slices"
 
 	"understudy/internal/auth"
 	"understudy/internal/config"
 	"understudy/internal/connect"
-	"understudy/internal/sandbox"
 	"understudy/internal/transport"
 	"understudy/sessions"
 )
 
 // network is where clients connect, before there is a server to answer them.
 type network struct {
+	settings config.Network
+	who      config.Auth
 	listener net.Listener
 	tls      *tls.Config  // nil for plain HTTP
 	door     *door        // nil: everybody may come in
 	watchers net.Listener // nil: they come the clients' way
 }
 
-func openNetwork(c *config.Config, log *slog.Logger) (_ *network, err error) {
-	n := &network{}
+func openNetwork(settings config.Network, who config.Auth, log *slog.Logger) (_ *network, err error) {
+	n := &network{settings: settings, who: who}
 	defer func() {
 		if err != nil {
 			n.close()
 		}
 	}()
-	if n.door, err = openDoor(c, log); err != nil {
+	if n.door, err = openDoor(who, log); err != nil {
 		return nil, err
 	}
-	if c.Serve.TLSCert != "" {
-		if n.tls, err = transport.TLSConfig(c.Serve.TLSCert, c.Serve.TLSKey, log); err != nil {
+	if settings.TLSCert != "" {
+		if n.tls, err = transport.TLSConfig(settings.TLSCert, settings.TLSKey, log); err != nil {
 			return nil, err
 		}
 	}
-	if n.watchers, err = listenForWatchers(c.Serve.MetricsAddr); err != nil {
+	if n.watchers, err = listenForWatchers(who.MetricsAddr); err != nil {
 		return nil, err
 	}
-	if c.Serve.Socket != "" {
-		n.listener, err = connect.ListenSocket(c.Serve.Socket)
-		if err == nil && c.Serve.SandboxMode() != config.SandboxOff {
-			n.listener = sandbox.RefuseSandboxed(n.listener, log)
-		}
+	if settings.Socket != "" {
+		n.listener, err = connect.ListenSocket(settings.Socket)
 	} else {
-		n.listener, err = net.Listen("tcp", c.Serve.Addr)
+		n.listener, err = net.Listen("tcp", settings.Addr)
 	}
 	if err != nil {
 		return nil, err
@@ -67,29 +68,39 @@ func (n *network) close() {
 
 // serve answers clients until ctx ends and their calls have been answered.
 func (n *network) serve(ctx context.Context, a *App) error {
-	options := a.httpOptions()
-	options.TLS = n.tls
-	n.operate(a, &options)
-	defer n.watch(a)()
+	w := a.watched()
+	options := n.options(a.config.Serve.Transport, w)
+	if n.door != nil {
+		a.tenant.Store(n.door.tenant)
+		options.Routes[usagePath] = transport.Route{Handler: http.HandlerFunc(a.tellUsage), Authenticator: n.door.gate(auth.ScopeGateway)}
+	}
+	options.Left, options.Interrupt = a.left, a.interrupt
+	defer n.watch(w)()
 	defer context.AfterFunc(ctx, a.ready.stop)()
-	return transport.NewHTTP(a.server, options).Serve(ctx, n.listener)
+	listener := n.listener
+	if n.settings.Socket != "" {
+		listener = a.keepCodeOut(listener)
+	}
+	return transport.NewHTTP(a.server, options).Serve(ctx, listener)
 }
 
-func (a *App) httpOptions() transport.HTTPOptions {
-	s := a.config.Serve
-	return transport.HTTPOptions{
-		Streamable: s.Has(config.TransportHTTP), SSE: s.Has(config.TransportSSE),
-		AllowOrigins: s.AllowOrigin, AllowHosts: a.hosts(s.Addr),
+// options are the settings in the words of transport, with the routes of who watches.
+func (n *network) options(transports []string, w watched) transport.HTTPOptions {
+	s := n.settings
+	o := transport.HTTPOptions{
+		Streamable: slices.Contains(transports, config.TransportHTTP), SSE: slices.Contains(transports, config.TransportSSE),
+		AllowOrigins: s.AllowOrigin, AllowHosts: n.hosts(s.Addr), TLS: n.tls,
 		MaxRequest: 64 << 20, MaxConnections: 2048,
 		MaxCalls: s.MaxCallsPerClient, MaxRate: s.MaxRequestsPerSecond,
-		Left: a.left, ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Interrupt: a.interrupt,
-		Logger: a.log,
+		ClientTTL: s.ClientTTL, StopGrace: s.StopGrace, Logger: w.log,
 	}
+	n.operate(w, &o)
+	return o
 }
 
 // hosts are the names that clients may use for an address of ours.
-func (a *App) hosts(addr string) []string {
-	hosts := a.config.Serve.AllowHost
+func (n *network) hosts(addr string) []string {
+	hosts := n.settings.AllowHost
 	if host, _, err := net.SplitHostPort(addr); err == nil && host != "" {
 		hosts = append([]string{host}, hosts...)
 	}
@@ -121,18 +132,18 @@ func (a *App) interrupt() {
 
 // door is who may come in over a network.
 type door struct {
+	tenant   *auth.Tenant   // whose this server is, if a gateway comes in
 	tokens   *auth.Tokens   // nil without --auth-tokens
 	resource *auth.Resource // nil without --auth-issuer
 }
 
 // openDoor reads what the settings name. It returns nil when everybody may
 // come in.
-func openDoor(c *config.Config, log *slog.Logger) (d *door, err error) {
-	s := c.Serve.Auth
+func openDoor(s config.Auth, log *slog.Logger) (d *door, err error) {
 	if !s.Authenticates() {
 		return nil, nil
 	}
-	d = &door{}
+	d = &door{tenant: auth.NewTenant(rand.Text())}
 	if s.AuthTokens != "" {
 		if d.tokens, err = auth.OpenTokens(s.AuthTokens, log); err != nil {
 			return nil, err
@@ -170,7 +181,10 @@ func (d *door) admit(options *transport.HTTPOptions) {
 	if d == nil {
 		return
 	}
-	options.Authenticator = d.gate(auth.ScopeMCP)
+	gate := d.gate(auth.ScopeMCP)
+	gate.Tenant = d.tenant
+	options.Authenticator = gate
+	options.Headers = map[string]string{auth.HeaderInstance: d.tenant.Instance()}
 	if d.resource == nil {
 		return
 	}

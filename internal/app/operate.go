@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"understudy/internal/auth"
 	"understudy/internal/metrics"
+	"understudy/internal/phrase"
 	"understudy/internal/transport"
 	"understudy/sessions"
 )
@@ -21,16 +23,26 @@ const (
 	healthPath  = "/healthz"
 	readyPath   = "/readyz"
 	metricsPath = "/metrics"
+	usagePath   = "/usage" // for a gateway
 )
+
+// watched is what shows who watches how a server does.
+type watched struct {
+	ready   http.Handler
+	metrics *metrics.Metrics
+	log     *slog.Logger
+}
+
+func (a *App) watched() watched { return watched{a.ready, a.metrics, a.log} }
 
 // operate adds to the options who may come in, what is counted, and the routes
 // of who watches.
-func (n *network) operate(a *App, options *transport.HTTPOptions) {
-	options.Routes = map[string]transport.Route{healthPath: {Handler: http.HandlerFunc(alive)}, readyPath: {Handler: a.ready}}
+func (n *network) operate(w watched, options *transport.HTTPOptions) {
+	options.Routes = map[string]transport.Route{healthPath: {Handler: http.HandlerFunc(alive)}, readyPath: {Handler: w.ready}}
 	n.door.admit(options)
-	options.Observe = a.observe
+	options.Observe = w.observe
 	if n.watchers == nil {
-		metrics := transport.Route{Handler: a.metrics.Handler()}
+		metrics := transport.Route{Handler: w.metrics.Handler()}
 		if n.door != nil {
 			metrics.Authenticator = n.door.gate(auth.ScopeMetrics)
 		}
@@ -51,30 +63,30 @@ func listenForWatchers(addr string) (net.Listener, error) {
 }
 
 // watch answers at --metrics-addr until stop is called.
-func (n *network) watch(a *App) (stop func()) {
+func (n *network) watch(w watched) (stop func()) {
 	if n.watchers == nil {
 		return func() {}
 	}
 	mux := http.NewServeMux()
 	mux.HandleFunc(healthPath, alive)
-	mux.Handle(readyPath, a.ready)
-	mux.Handle(metricsPath, a.metrics.Handler())
+	mux.Handle(readyPath, w.ready)
+	mux.Handle(metricsPath, w.metrics.Handler())
 	if address, ok := n.watchers.Addr().(*net.TCPAddr); ok && !address.IP.IsLoopback() {
-		a.log.Warn("others than this machine can reach --metrics-addr, which asks for no token", "addr", address.String())
+		w.log.Warn("others than this machine can reach --metrics-addr, which asks for no token", "addr", address.String())
 	}
 	server := &http.Server{
-		Handler: transport.Guard(a.hosts(a.config.Serve.MetricsAddr), mux), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		Handler: transport.Guard(n.hosts(n.who.MetricsAddr), mux), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
+		ErrorLog: slog.NewLogLogger(w.log.Handler(), slog.LevelDebug),
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := server.Serve(n.watchers); err != http.ErrServerClosed {
-			a.log.Error("the address of --metrics-addr is not served any more", "error", err)
+			w.log.Error("the address of --metrics-addr is not served any more", "error", err)
 		}
 	}()
-	a.log.Info("serving metrics", "addr", n.watchers.Addr().String())
+	w.log.Info("serving metrics", "addr", n.watchers.Addr().String())
 	return func() {
 		_ = server.Close() // whoever scrapes gets nothing more
 		<-done
@@ -83,12 +95,12 @@ func (n *network) watch(a *App) (stop func()) {
 
 // observe counts a request and writes it to the log: the usual ones for those
 // who look closely only.
-func (a *App) observe(x transport.Exchange) {
-	a.metrics.Exchange(metrics.Exchange{
+func (w watched) observe(x transport.Exchange) {
+	w.metrics.Exchange(metrics.Exchange{
 		Route: x.Route, Method: x.Method, Status: x.Status, Bytes: x.Sent, Duration: x.Duration,
 		Stream: isStream(x),
 	})
-	a.log.Log(context.Background(), levelOf(x.Status), "request",
+	w.log.Log(context.Background(), levelOf(x.Status), "request",
 		"request", x.Caller.Request, "client", nameOf(x.Caller), "address", x.Address,
 		"method", x.Method, "route", x.Route, "rpc", x.RPC, "status", x.Status,
 		"received", x.Received, "sent", x.Sent, "seconds", rounded(x.Duration))
@@ -134,4 +146,35 @@ func levelOf(status int) slog.Level {
 		return slog.LevelInfo
 	}
 	return slog.LevelDebug
+}
+
+// Usage is what a gateway asks a server for, to know whether it is needed.
+type Usage struct {
+	Interpreters int `json:"interpreters"`
+	Running      int `json:"running"` // those that run code, or that calls wait for
+}
+
+// tellUsage answers a gateway.
+func (a *App) tellUsage(w http.ResponseWriter, _ *http.Request) {
+	interpreters, running := a.manager.Usage()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(Usage{interpreters, running}) // who has left gets nothing
+}
+
+// tenancy says whose this server is, where a gateway has given it to a client.
+func (a *App) tenancy() (introduction, lost string) {
+	tenant := a.tenant.Load()
+	if tenant == nil {
+		return "", ""
+	}
+	lease, replaced := tenant.Lease()
+	if lease == 0 {
+		return "", ""
+	}
+	introduction = "this pod is yours alone; it ends, with its variables and files, " + phrase.Duration(lease) + " after your last call"
+	if replaced {
+		lost = "the pod that you had before is gone, with its interpreters, variables and files"
+		introduction = lost + "; " + introduction
+	}
+	return introduction, lost
 }

@@ -31,8 +31,8 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 	listener, err := listenForWatchers("127.0.0.1:0")
 	must(t, err)
 	a.config.Serve.AllowHost = []string{"understudy.monitoring"}
-	n := &network{watchers: listener, door: &door{}} // a door that nobody passes
-	stop := n.watch(a)
+	n := &network{watchers: listener, door: &door{}, settings: a.config.Serve.Network, who: a.config.Serve.Auth} // a door that nobody passes
+	stop := n.watch(a.watched())
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for path, want := range map[string]string{metricsPath: "understudy_interpreters 0", healthPath: "ok", readyPath: "ok"} {
 		response, err := client.Get("http://" + listener.Addr().String() + path)
@@ -64,7 +64,7 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 	}
 
 	options := transport.HTTPOptions{Streamable: true}
-	n.operate(a, &options)
+	n.operate(a.watched(), &options)
 	expect(t, options.Routes[metricsPath].Handler == nil && options.Routes[readyPath].Handler != nil,
 		"with an address of their own, metrics are served beside MCP too")
 }
@@ -78,7 +78,7 @@ func TestStreamsHaveNoTime(t *testing.T) {
 		{Method: "POST", Route: "/mcp", RPC: "tools/call"}, {Method: "POST", Route: "/sse", RPC: "subscriptions/listen"}, {Method: "GET", Route: "/healthz"},
 	} {
 		x.Status = http.StatusOK
-		a.observe(x)
+		a.watched().observe(x)
 	}
 	answer := httptest.NewRecorder()
 	a.metrics.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, metricsPath, http.NoBody))
@@ -93,7 +93,7 @@ func TestLinesOfRequests(t *testing.T) {
 	defer a.manager.Close(t.Context())
 	lines := func(status int) string {
 		log.Reset()
-		a.observe(transport.Exchange{Method: "POST", Route: "/mcp", RPC: "tools/call", Status: status, Caller: transport.Caller{Client: "session:SECRET", Request: "5"}})
+		a.watched().observe(transport.Exchange{Method: "POST", Route: "/mcp", RPC: "tools/call", Status: status, Caller: transport.Caller{Client: "session:SECRET", Request: "5"}})
 		return log.String()
 	}
 	for status, level := range map[int]string{200: "", 404: "", 401: "INFO", 403: "INFO", 429: "INFO", 500: "WARN", 503: "WARN"} {

@@ -30,6 +30,9 @@ func (a *App) managerOptions() sessions.Options {
 			o.Locate = a.locate
 		}
 	}
+	if a.config.Serve.OverNetwork() {
+		o.Tenancy = a.tenancy
+	}
 	if a.plugins != nil {
 		o.Equipper = a.plugins
 	}

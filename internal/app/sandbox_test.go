@@ -177,7 +177,7 @@ func TestWhereTheServerListens(t *testing.T) {
 		{network("[::1]:8808", ":9090", ""), places("[::1]:8808", "[::]:9090")},
 		{network("0.0.0.0:8808", "127.0.0.1:0", ""), places("0.0.0.0:8808")},
 		{network("127.0.0.1:8808", "127.0.0.1:9090", "/run/u.sock"), places("127.0.0.1:9090")},
-		{config.Serve{Transport: []string{config.TransportStdio}, Addr: "127.0.0.1:8808"}, nil},
+		{config.Serve{Transport: []string{config.TransportStdio}, Network: config.Network{Addr: "127.0.0.1:8808"}}, nil},
 	} {
 		got := ownPlaces(test.serve)
 		expect(t, slices.Equal(got, test.want), "%v, not %v", got, test.want)

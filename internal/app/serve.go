@@ -51,7 +51,7 @@ func Serve(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	case c.Serve.OverNetwork():
 		// Before anything else: a second server on an address must not start
 		// Python first.
-		network, err := openNetwork(c, log)
+		network, err := openNetwork(c.Serve.Network, c.Serve.Auth, log)
 		if err != nil {
 			return err
 		}

@@ -17,20 +17,21 @@ import (
 const (
 	ScopeMCP     = "mcp"     // to call tools
 	ScopeMetrics = "metrics" // to read the metrics
+	ScopeGateway = "gateway" // to pass on what others send; a line must name it
 )
 
 // entry is one line of the file: a named token, of which it has the hash.
 type entry struct {
 	name    string
 	hash    [sha256.Size]byte
-	scopes  []string  // empty: all
+	scopes  []string  // empty: all but that of gateways
 	expires time.Time // zero: never
 	line    int
 }
 
 // good reports whether the token may be used for scope.
 func (e *entry) good(scope string) bool {
-	return len(e.scopes) == 0 || slices.Contains(e.scopes, scope)
+	return len(e.scopes) == 0 && scope != ScopeGateway || slices.Contains(e.scopes, scope)
 }
 
 func (e *entry) expired(now time.Time) bool {
@@ -124,8 +125,8 @@ func (e *entry) set(field string) error {
 	case name == "scopes" && e.scopes == nil:
 		e.scopes = strings.Split(value, ",")
 		for _, s := range e.scopes {
-			if s != ScopeMCP && s != ScopeMetrics {
-				return fmt.Errorf("a scope of %s is neither %s nor %s; write scopes=%s", e.name, ScopeMCP, ScopeMetrics, ScopeMCP)
+			if s != ScopeMCP && s != ScopeMetrics && s != ScopeGateway {
+				return fmt.Errorf("a scope of %s is none of %s, %s and %s; write scopes=%s", e.name, ScopeMCP, ScopeMetrics, ScopeGateway, ScopeMCP)
 			}
 		}
 	case name == "expires" && e.expires.IsZero():

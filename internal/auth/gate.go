@@ -9,6 +9,9 @@ type Gate struct {
 	Resource *Resource // nil: no issuer is trusted
 	// Scope is what a token of the file must be good for.
 	Scope string
+	// Tenant is whom the bearer of a token for ScopeGateway may speak for; nil lets no
+	// gateway in.
+	Tenant *Tenant
 }
 
 // Authenticate returns the principal who sent the request. Its error is a
@@ -30,6 +33,11 @@ func (g *Gate) pass(r *http.Request) (string, *Refusal) {
 		return "", refusal
 	}
 	if t := g.Tokens; t != nil {
+		if g.Tenant != nil {
+			if gateway, _ := t.verify(token, ScopeGateway); gateway != "" {
+				return g.Tenant.admit(r)
+			}
+		}
 		if known, refusal := t.verify(token, g.Scope); known != "" || refusal != nil {
 			return known, refusal
 		}

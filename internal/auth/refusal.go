@@ -18,7 +18,7 @@ type Refusal struct {
 // Error returns the reason.
 func (r *Refusal) Error() string { return r.reason }
 
-// Status is the HTTP status: 400, 401, 403 or 503.
+// Status is the HTTP status: 400, 401, 403, 421 or 503.
 func (r *Refusal) Status() int { return r.status }
 
 // Challenge is the value of WWW-Authenticate, "" for none.
@@ -57,7 +57,7 @@ func unavailable(reason string) *Refusal {
 // challenged returns the refusal with its header. RFC 6750 has an error code
 // only where something was sent.
 func (r *Refusal) challenged(metadata string, scopes []string) *Refusal {
-	if r.status == http.StatusServiceUnavailable {
+	if r.status == http.StatusServiceUnavailable || r.status == http.StatusMisdirectedRequest {
 		return r
 	}
 	parts := []string{`realm="understudy"`}

@@ -59,6 +59,7 @@ func run(c *config.Config, args []string) error {
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 
 	commands := map[string]func() error{
+		"gateway":       func() error { return app.Gateway(ctx, c, log) },
 		"setup":         func() error { return Setup(ctx, c, out, notes) },
 		"doctor":        func() error { return Doctor(ctx, c, out) },
 		"demo":          func() error { return Demo(ctx, c, out) },

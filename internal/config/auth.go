@@ -47,6 +47,6 @@ func (a Auth) check(network bool) error {
 type Token struct {
 	Name    string `arg:"" help:"Who the token is for, as alice or ci: its bearer's interpreters belong to this name."`
 	AddTo   string `type:"path" placeholder:"FILE" help:"Add the token's line to this file, which is made if it is missing. Default: the line is printed to standard error."`
-	For     string `placeholder:"SCOPES" help:"What the token is good for: mcp, metrics or both, separated by a comma. Default: everything."`
+	For     string `placeholder:"SCOPES" help:"What the token is good for: mcp, metrics or both, separated by a comma; or gateway, for a gateway that passes on to this server what others send. Default: mcp,metrics."`
 	Expires string `placeholder:"WHEN" help:"Last day of the token, as 2027-01-31, or how long it is good for, as 90d or 12h. Default: for ever."`
 }

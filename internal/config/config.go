@@ -26,6 +26,7 @@ type Config struct {
 
 	Serve   Serve   `cmd:"" default:"withargs" help:"Serve MCP over standard input and output, or over HTTP. This is what understudy does when no command is given."`
 	Connect Connect `cmd:"" help:"Serve MCP over standard input and output by a server that goes on when the client ends: variables outlive a restart of the client. It is started in the background, one for each directory and settings."`
+	Gateway Gateway `cmd:"" help:"On Kubernetes: give each client a pod of its own out of a warm pool, and pass what it sends on to the server there."`
 	Attach  Attach  `cmd:"" help:"A prompt in an interpreter of a running server, beside its agent."`
 	Setup   Setup   `cmd:"" help:"Prepare the Python environment with the scientific libraries."`
 	Doctor  Doctor  `cmd:"" help:"Show what works here; exit status 1 when the main job can't."`
@@ -61,17 +62,7 @@ type Shared struct {
 type Serve struct {
 	Transport []string `type:"transports" default:"stdio" placeholder:"NAME,…" group:"Protocol" help:"How clients connect: stdio; http (streamable HTTP at /mcp); sse (HTTP with SSE at /sse); or http,sse for both on one address."`
 
-	Addr                        string        `default:"127.0.0.1:8808" placeholder:"HOST:PORT" group:"Network" help:"Where HTTP and SSE listen; port 0 takes any free one."`
-	Socket                      string        `type:"path" placeholder:"PATH" group:"Network" help:"Listen on this Unix socket instead, which only its owner may use."`
-	TLSCert                     string        `name:"tls-cert" type:"path" placeholder:"FILE" group:"Network" help:"Certificate for HTTPS, with its chain, as PEM. It is read again when the file changes."`
-	TLSKey                      string        `name:"tls-key" type:"path" placeholder:"FILE" group:"Network" help:"Private key of the certificate, as PEM."`
-	AllowUnauthenticatedNetwork bool          `negatable:"" group:"Network" help:"Listen on other addresses than this machine's own without authentication. Whoever reaches the address then runs code here."`
-	AllowOrigin                 []string      `type:"origins" placeholder:"ORIGIN,…" group:"Network" help:"Origins whose web pages may use the server, as https://example.com, separated by commas. Pages of all others are refused."`
-	AllowHost                   []string      `type:"hosts" placeholder:"NAME,…" group:"Network" help:"Names of this server that clients may use, separated by commas, beside localhost, the name in --addr and plain addresses; * allows all. A proxy that passes its own name on needs it."`
-	MaxCallsPerClient           int           `least:"0" default:"256" group:"Network" help:"How many calls one client may have open at once over HTTP and SSE, and how many streams; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
-	MaxRequestsPerSecond        float64       `least:"0" default:"2000" group:"Network" help:"How many requests one client may send in a second over HTTP and SSE; clients that can't be told apart have four times as many together for each address. 0 sets no limit."`
-	ClientTTL                   time.Duration `name:"client-ttl" default:"1h" group:"Network" help:"Forget a client of streamable HTTP of the older eras that has sent nothing for this long, and whose calls have ended; 0 never does."`
-	StopGrace                   time.Duration `default:"10s" group:"Network" help:"How long running calls may go on when the server is asked to stop, before they are interrupted and answered (HTTP and SSE)."`
+	Network `embed:""`
 
 	Auth `embed:""`
 

@@ -358,9 +358,16 @@ func TestEverySettingComesFromEnvironmentAndFile(t *testing.T) {
 			continue
 		}
 		const wrong = "\x00"
-		fromEnv, err := try(t, map[string]string{setting.Env: wrong})
+		command := []string{"serve"}
+		if setting.Group == "Gateway" {
+			command = []string{"gateway", "--auth-tokens", "tokens"}
+			if setting.Key != "pod-token" {
+				command = append(command, "--pod-token", "token")
+			}
+		}
+		fromEnv, err := try(t, map[string]string{setting.Env: wrong}, command...)
 		checkArrived(t, setting.Env, setting.Key, wrong, fromEnv, err)
-		fromFile, err := try(t, configFile(t, setting.Key+": \"\\0\"\n"))
+		fromFile, err := try(t, configFile(t, setting.Key+": \"\\0\"\n"), command...)
 		checkArrived(t, "line 1: "+setting.Key, setting.Key, wrong, fromFile, err)
 	}
 	expect(t, len(list) >= 34, "only %d settings are listed", len(list))

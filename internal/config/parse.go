@@ -77,6 +77,8 @@ func parse(source Source) (*Config, error) {
 		err := errors.Join(checkBounds(context.Flags()), config.Serve.Check(), config.CheckShares())
 		config.Serve.reachSecretHosts()
 		return config, err
+	case "gateway":
+		return config, errors.Join(checkBounds(context.Flags()), config.Gateway.Check())
 	case "doctor":
 		return config, config.askServe(source)
 	}
@@ -98,7 +100,7 @@ func (c *Config) askServe(source Source) error {
 }
 
 func (c *Config) needsDataDir() bool {
-	return !slices.Contains([]string{"install", "token", "schema", "version"}, c.Command)
+	return !slices.Contains([]string{"gateway", "install", "token", "schema", "version"}, c.Command)
 }
 
 func newParser(config *Config, source Source) (*kong.Kong, error) {

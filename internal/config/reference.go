@@ -10,7 +10,7 @@ import (
 // Setting describes one setting, for the reference.
 type Setting struct {
 	Flag, Env, Key, Default, Help, Group string
-	// Serve is true for settings that only the server reads.
+	// Serve is true for settings that only the server and the gateway read.
 	Serve bool
 }
 
@@ -25,7 +25,7 @@ func Settings() ([]Setting, error) {
 	for _, flag := range sharedFlags(parser.Model) {
 		list = append(list, describeSetting(flag, false))
 	}
-	for _, flag := range serveFlags(parser.Model) {
+	for _, flag := range append(commandFlags(parser.Model, "serve"), gatewayFlags(parser.Model)...) {
 		if !flag.Hidden {
 			list = append(list, describeSetting(flag, true))
 		}

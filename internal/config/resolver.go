@@ -92,9 +92,9 @@ func (r *resolver) filePath(context *kong.Context) (path string, required bool) 
 }
 
 // settings are the flags that the environment and the file may set: those of
-// the program and of serve.
+// the program, of serve and of gateway.
 func settings(app *kong.Application) []*kong.Flag {
-	return append(sharedFlags(app), serveFlags(app)...)
+	return slices.Concat(sharedFlags(app), commandFlags(app, "serve"), gatewayFlags(app))
 }
 
 // isSetting reports whether the environment and the file may set a flag: a
@@ -107,9 +107,16 @@ func sharedFlags(app *kong.Application) []*kong.Flag {
 	return slices.DeleteFunc(slices.Clone(app.Flags), func(flag *kong.Flag) bool { return flag.Name == "help" })
 }
 
-func serveFlags(app *kong.Application) []*kong.Flag {
+// gatewayFlags are those that gateway does not share with serve.
+func gatewayFlags(app *kong.Application) []*kong.Flag {
+	return slices.DeleteFunc(slices.Clone(commandFlags(app, "gateway")), func(flag *kong.Flag) bool {
+		return slices.ContainsFunc(commandFlags(app, "serve"), func(s *kong.Flag) bool { return s.Name == flag.Name })
+	})
+}
+
+func commandFlags(app *kong.Application, name string) []*kong.Flag {
 	for _, command := range app.Children {
-		if command.Name == "serve" {
+		if command.Name == name {
 			return command.Flags
 		}
 	}

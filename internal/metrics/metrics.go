@@ -23,6 +23,7 @@ type Options struct {
 	Version string
 	// Stats tells how the sessions stand; it is asked at each scrape.
 	Stats  func(context.Context) sessions.Stats
+	Also   []prometheus.Collector // what else is counted
 	Logger *slog.Logger
 }
 
@@ -92,6 +93,7 @@ func New(o Options) *Metrics {
 		m.requests, m.bytesOut, m.reqSeconds, m.toolCalls, m.toolFailures, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	m.registry.MustRegister(o.Also...)
 	if o.Stats != nil {
 		m.registry.MustRegister(&gauges{o.Stats})
 	}

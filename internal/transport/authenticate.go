@@ -44,6 +44,9 @@ func (h *HTTP) identified(next Route) http.Handler {
 			caller = caller.ofPrincipal(principal)
 			exchange.Caller = caller
 		}
+		for name, value := range h.options.Headers {
+			w.Header().Set(name, value)
+		}
 		next.ServeHTTP(w, r.WithContext(WithCaller(r.Context(), caller)))
 	})
 }

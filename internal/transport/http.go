@@ -25,6 +25,10 @@ type HTTPOptions struct {
 
 	// Authenticator says who sent a request; nil lets everybody in.
 	Authenticator Authenticator
+	// Forward, if set, has the messages of both answered elsewhere.
+	Forward Forwarder
+	// Headers are set in the answers to all who were let in.
+	Headers map[string]string
 	// Routes are served beside MCP, by path. They are behind the checks of Host
 	// and Origin, and behind an authentication of their own if they have one.
 	Routes map[string]Route
@@ -111,6 +115,9 @@ func NewHTTP(s *server.MCPServer, options HTTPOptions) *HTTP {
 func (h *HTTP) routes() http.Handler {
 	routes := map[string]http.Handler{}
 	add := func(path string, handler methods) {
+		if h.options.Forward != nil {
+			handler = h.forwarding(handler)
+		}
 		routes[path] = h.identified(Route{handler, h.options.Authenticator})
 	}
 	if h.options.Streamable {

@@ -86,6 +86,21 @@ func (m *message) readParams() error {
 	return nil
 }
 
+// progressToken is what notifications of its progress name; nil for none.
+func (m message) progressToken() json.RawMessage {
+	found, err := pick(m.params, "_meta")
+	if err != nil {
+		return nil
+	}
+	meta, err := pick(json.RawMessage(found["_meta"]), "progressToken")
+	if err != nil || !isID(json.RawMessage(meta["progressToken"])) {
+		return nil
+	}
+	return json.RawMessage(meta["progressToken"])
+}
+
+const methodInitialize = string(mcp.MethodInitialize)
+
 const methodCancelled = string(mcp.MethodNotificationCancelled)
 
 // isRequest reports whether the message wants an answer.

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"net/http"
 )
@@ -22,7 +21,7 @@ func (h *HTTP) openStream(w http.ResponseWriter, r *http.Request) {
 		busy(w, message{}, "too many clients are connected; try again later")
 		return
 	}
-	id := rand.Text()
+	id := newSessionID(r)
 	caller = caller.ofSession(id)
 	exchangeFrom(r.Context()).Caller = caller
 	ctx, drop := context.WithCancelCause(WithCaller(context.WithoutCancel(r.Context()), caller))

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -20,7 +19,7 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer release()
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("[")) {
+	if isBatch(body) {
 		h.postBatch(w, r, body)
 		return
 	}
@@ -55,7 +54,7 @@ func (h *HTTP) postInitialize(w http.ResponseWriter, r *http.Request, m message,
 		return
 	}
 	defer end()
-	s := newSession(context.Background(), rand.Text(), h.log)
+	s := newSession(context.Background(), newSessionID(r), h.log)
 	s.Initialize()
 	ctx := WithCaller(r.Context(), caller.ofSession(s.id))
 	answer, code := s.handle(h.mcp.WithContext(ctx, s), h.mcp, m, body)
@@ -71,6 +70,15 @@ func (h *HTTP) postInitialize(w http.ResponseWriter, r *http.Request, m message,
 		w.Header().Set(mcpSession, s.id)
 	}
 	writeJSON(w, http.StatusOK, answer)
+}
+
+// newSessionID is the id of a session that the request opens. A gateway in front of several
+// servers finds the session's again by what it has it begin with.
+func newSessionID(r *http.Request) string {
+	if prefix := r.Header.Get(HeaderSession); sessionKey.MatchString(prefix) {
+		return prefix + "." + rand.Text()
+	}
+	return rand.Text()
 }
 
 // postInSession takes a message of an older era. That its connection is lost is no wish

@@ -1,0 +1,166 @@
+package kubernetes
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"understudy/internal/check"
+)
+
+var must, expect, insist = check.Must, check.Expect, check.Insist
+
+const (
+	// programsName is the environment variable that names the folder of built programs.
+	programsName = "UNDERSTUDY_KUBERNETES"
+	// runName names the folder of this run, and with it says that the process is
+	// in the namespaces.
+	runName = "UNDERSTUDY_KUBERNETES_RUN"
+)
+
+// root is the way from here to the top of the project.
+const root = "../../../"
+
+func TestMain(m *testing.M) {
+	var err error
+	switch {
+	case os.Getenv(programsName) == "":
+		os.Exit(m.Run())
+	case os.Getenv(runName) == "":
+		err = runOutside()
+	case os.Getpid() == 1:
+		err = runAsInit(os.Getenv(runName))
+	default:
+		os.Exit(m.Run())
+	}
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		os.Exit(1) // it has said why
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// runOutside runs the tests in new namespaces and checks that nothing is left of them.
+func runOutside() (err error) {
+	if err := checkMachine(); err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "understudy-kubernetes-")
+	if err != nil {
+		return err
+	}
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "understudy"), "understudy")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // an image needs no C library for it then
+	if said, err := build.CombinedOutput(); err != nil {
+		return errors.Join(fmt.Errorf("building understudy: %w\n%s", err, said), os.RemoveAll(dir))
+	}
+	groups, err := makeGroups(filepath.Base(dir))
+	if err != nil {
+		return errors.Join(err, groups.remove(), os.RemoveAll(dir))
+	}
+	before := touched()
+	ran := runInside(dir, groups)
+	return errors.Join(ran, groups.remove(), checkMounts(dir), os.RemoveAll(dir), compare(before, touched()))
+}
+
+// checkMachine says what this machine lacks.
+func checkMachine() error {
+	if os.Getuid() != 0 {
+		return errors.New("a test cluster needs root: it makes namespaces, mounts and cgroups")
+	}
+	for _, program := range []string{"containerd", "ctr", "runc", "ip"} {
+		if _, err := exec.LookPath(program); err != nil {
+			return fmt.Errorf("%w; on Debian: %s", err, debianPackages)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(plugins, "bridge")); err != nil {
+		return fmt.Errorf("%w; on Debian: %s", err, debianPackages)
+	}
+	return nil
+}
+
+const (
+	plugins        = "/usr/lib/cni"
+	debianPackages = "apt-get install --no-install-recommends containerd containernetworking-plugins iproute2"
+)
+
+// runInside starts this program again in new namespaces and cgroups, and waits for
+// its end. It ends with this process, however that ends.
+func runInside(dir string, groups groups) error {
+	runtime.LockOSThread() // the kernel takes the end of this thread for that of the parent
+	defer runtime.UnlockOSThread()
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.Env = append(os.Environ(), runName+"="+dir)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWCGROUP | unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	if err := groups.enter(); err != nil {
+		return err
+	}
+	started := cmd.Start()
+	if err := errors.Join(started, groups.leave()); err != nil {
+		return err
+	}
+	return cmd.Wait()
+}
+
+// checkMounts reports mounts that a run has left behind on the machine.
+func checkMounts(dir string) error {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return err
+	}
+	if strings.Contains(string(mounts), dir) {
+		return fmt.Errorf("mounts are left below %s:\n%s", dir, mounts)
+	}
+	return nil
+}
+
+// touched is what Kubernetes and containerd would change on a machine if they
+// weren't held off: files, and the kernel's settings.
+func touched() map[string]string {
+	found := map[string]string{}
+	home, _ := os.UserHomeDir()
+	for _, place := range []string{"/run/containerd", "/run/netns", "/var/lib/cni", "/var/lib/containerd", "/var/lib/kubelet",
+		"/var/log/containers", "/var/log/pods", "/etc/cni", "/opt/containerd", filepath.Join(home, ".kube")} {
+		_ = filepath.WalkDir(place, func(path string, _ os.DirEntry, err error) error {
+			if err == nil {
+				found[path] = "there"
+			}
+			return nil // what isn't there before must not be there after
+		})
+	}
+	for setting := range kernelSettings {
+		value, _ := os.ReadFile(setting)
+		found[setting] = strings.TrimSpace(string(value))
+	}
+	links, _ := os.ReadDir("/sys/class/net")
+	for _, link := range links {
+		found["network interface "+link.Name()] = "there"
+	}
+	return found
+}
+
+// compare reports what is another way after a run.
+func compare(before, after map[string]string) error {
+	var changed []error
+	for what, value := range after {
+		if before[what] != value {
+			changed = append(changed, fmt.Errorf("a run has changed %s from %q to %q", what, before[what], value))
+		}
+	}
+	return errors.Join(changed...)
+}

@@ -1,0 +1,86 @@
+package gateway
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"understudy/internal/phrase"
+)
+
+// Why a request has no pod.
+var (
+	errFull     = errors.New("no further client is allowed in the cluster")
+	errPool     = errors.New("the pool of pods can't be used")
+	errCluster  = errors.New("the cluster's API does not answer")
+	errNotReady = errors.New("the pod is not ready")
+	errNotSent  = errors.New("the pod takes no requests")
+	errTrust    = errors.New("the pod does not know the gateway")
+	errLost     = errors.New("the pod is gone")
+)
+
+// nothingRan ends what is said where nothing was sent to a pod.
+const nothingRan = "Nothing was run."
+
+// sentence says to a client's model, or its user, why there is no answer, and what to do.
+// Waited is how long the request has waited, or run.
+func sentence(err error, waited time.Duration) string {
+	after := phrase.Duration(waited)
+	switch {
+	case errors.Is(err, errNoClaim):
+		return "there is no such session: its pod has ended, with its interpreters, variables and files; initialize a new one"
+	case errors.Is(err, errFull):
+		return "No further client is allowed in the cluster at the moment. " + nothingRan + " Try again when others have ended."
+	case errors.Is(err, errPool):
+		return fmt.Sprintf("There is no pod for you: %v. %s Only the operator of this server can mend that.", err, nothingRan)
+	case errors.Is(err, errTrust):
+		return "Your pod does not take requests of this gateway: their tokens differ. " + nothingRan + " Only the operator of this server can mend that."
+	case errors.Is(err, errCluster):
+		return fmt.Sprintf("You have no pod yet, and the cluster that would give you one has not answered for %s. %s Try again in a minute.", after, nothingRan)
+	case errors.Is(err, errNotSent):
+		return fmt.Sprintf("Your pod has taken no request for %s; it may be starting again, or gone. %s Try again.", after, nothingRan)
+	case errors.Is(err, errNotReady):
+		return fmt.Sprintf("No pod became free for you in %s (%v). %s Try again in a minute: what waits keeps its place for that long.", after, err, nothingRan)
+	case errors.Is(err, errLost):
+		return fmt.Sprintf("The pod that ran this was lost after %s: it was deleted, or its node failed. Whether the code came to its end is not known; "+
+			"your interpreters, variables and files are gone, and the next call gets a new pod.", after)
+	}
+	return fmt.Sprintf("The connection to your pod broke after %s. Whether the code came to its end is not known; "+
+		"look with manage_interpreters, operation \"list\", before you run it again.", after)
+}
+
+// status is what an answer without a pod has.
+func status(err error) int {
+	switch {
+	case errors.Is(err, errNoClaim):
+		return http.StatusNotFound
+	case errors.Is(err, errLost), errors.Is(err, errTrust):
+		return http.StatusBadGateway
+	}
+	return http.StatusServiceUnavailable
+}
+
+// codeRefused is of the range that JSON-RPC leaves to servers.
+const codeRefused = -32000
+
+// answerOf is a message that answers a request with text: the result of a tool, as a model
+// reads that, else an error.
+func answerOf(id json.RawMessage, method, version, text string) []byte {
+	var message any = mcp.NewJSONRPCError(mcp.NewRequestId(id), codeRefused, text, nil)
+	if method == string(mcp.MethodToolsCall) {
+		result := mcp.NewToolResultError(text)
+		if mcp.IsModernProtocol(version) {
+			result.ResultType = mcp.ResultTypeComplete
+		}
+		message = mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Result: result}
+	}
+	answer, err := json.Marshal(message)
+	if err != nil { // of an id that was read, and a text
+		panic(err)
+	}
+	return answer
+}

@@ -1,0 +1,124 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"understudy/internal/auth"
+	"understudy/internal/transport"
+)
+
+// newPodTransport is how pods are reached. A node that is gone breaks no connection: after
+// 25 s without a sign of life one counts as broken. The pods keep theirs open for 30 s.
+func newPodTransport() *http.Transport {
+	dialer := net.Dialer{Timeout: 3 * time.Second, KeepAliveConfig: net.KeepAliveConfig{
+		Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
+	}}
+	return &http.Transport{
+		DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: 20 * time.Second, DisableCompression: true,
+	}
+}
+
+// parseToken reads the token of the gateway.
+func parseToken(text []byte) (string, error) {
+	token := strings.TrimSpace(string(text))
+	if token == "" || strings.ContainsAny(token, " \r\n\t") {
+		return "", errors.New("it must hold one token; understudy token gateway --for gateway makes one")
+	}
+	return token, nil
+}
+
+// passedOn are the headers of a client's that its pod gets, beside those of MCP.
+var passedOn = []string{"Accept", "Content-Type", "Last-Event-Id", "Traceparent", "Tracestate"}
+
+// send sends a client's request to its pod. An error that is errNotSent says that the pod
+// has done nothing.
+func (g *Gateway) send(ctx context.Context, c client, to claim, r *http.Request, f transport.Forwarded) (*http.Response, error) {
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(to.address, strconv.Itoa(g.options.Port)), Path: r.URL.Path, RawQuery: r.URL.RawQuery}
+	request, err := http.NewRequestWithContext(ctx, r.Method, u.String(), bytes.NewReader(f.Body))
+	if err != nil {
+		return nil, err
+	}
+	for name, values := range r.Header {
+		if strings.HasPrefix(name, "Mcp-") {
+			request.Header[name] = values
+		}
+	}
+	for _, name := range passedOn {
+		if values := r.Header.Values(name); len(values) > 0 {
+			request.Header[name] = values
+		}
+	}
+	g.sign(request, c, to)
+	response, err := g.pods.RoundTrip(request)
+	var failed *net.OpError
+	switch {
+	case errors.As(err, &failed) && failed.Op == "dial":
+		return nil, fmt.Errorf("%w: %w", errNotSent, err)
+	case err != nil:
+		return nil, err
+	case response.StatusCode == http.StatusMisdirectedRequest: // another client's pod has its address now
+		_ = response.Body.Close()
+		return nil, errNotSent
+	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
+		_ = response.Body.Close()
+		return nil, fmt.Errorf("%w: %s", errTrust, response.Status)
+	}
+	return response, nil
+}
+
+// sign says who sends a request, and for whom.
+func (g *Gateway) sign(request *http.Request, c client, to claim) {
+	set := request.Header.Set
+	set("Authorization", "Bearer "+g.token.Get())
+	set(auth.HeaderClient, url.PathEscape(c.principal))
+	set(auth.HeaderClaim, string(to.uid))
+	set(auth.HeaderLease, g.options.Lease.String())
+	if to.instance != "" {
+		set(auth.HeaderInstance, to.instance)
+	}
+	if c.session != "" {
+		set(transport.HeaderSession, c.session)
+	}
+}
+
+// note keeps which server has answered.
+func (g *Gateway) note(by claim, response *http.Response) {
+	instance := response.Header.Get(auth.HeaderInstance)
+	if instance == "" || instance == by.instance {
+		return
+	}
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), apiTime)
+		defer cancel()
+		g.claims.answered(ctx, by, instance)
+	}()
+}
+
+// usage asks a pod whether code runs in it.
+func (g *Gateway) isRunning(ctx context.Context, in claim) bool {
+	ctx, cancel := context.WithTimeout(ctx, apiTime)
+	defer cancel()
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(in.address, strconv.Itoa(g.options.Port)), Path: "/usage"}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return false
+	}
+	request.Header.Set("Authorization", "Bearer "+g.token.Get())
+	response, err := g.pods.RoundTrip(request)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
+	return err == nil && response.StatusCode == http.StatusOK && readUsage(text)
+}
