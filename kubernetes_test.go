@@ -126,14 +126,17 @@ func TestManifests(t *testing.T) {
 			checkSettings(t, env)
 			c, err := parseCommand(strings.Join(container.Args, " "), env)
 			must(t, err)
-			expect(t, c.Serve.Authenticates() && c.Serve.OverNetwork(), "it serves everybody, or nobody: %v", env)
+			who, grace := c.Serve.Auth, c.Serve.StopGrace
+			if c.Command == "gateway" {
+				who, grace = c.Gateway.Auth, c.Gateway.StopGrace
+			}
+			expect(t, who.Authenticates() && slices.Contains(container.Args, c.Command), "%s serves everybody: %v", c.Command, env)
 			expect(t, container.Image == "understudy", "the image is %s: overlays look for understudy", container.Image)
 			for name, value := range env {
 				if strings.HasPrefix(value, "/etc/") {
 					expect(t, mounted(pod.Spec, value), "%s is %s, which is not mounted", name, value)
 				}
 			}
-			grace := c.Serve.StopGrace
 			if hook := container.Lifecycle; hook != nil {
 				grace += time.Duration(hook.PreStop.Sleep.Seconds) * time.Second
 			}
