@@ -33,7 +33,9 @@ func TestManifests(t *testing.T) {
 
 	claimed := c.named(t, namespace, "app.kubernetes.io/component=session,!"+waiting)
 	insist(t, len(claimed) == 1, "%v have clients", claimed)
-	err := c.evict(namespace, claimed[0])
+	said, err := c.tryKubectl("x * 7\n", "exec", "--stdin", "--namespace", namespace, claimed[0], "--", "understudy", "attach")
+	expect(t, err == nil && strings.Contains(said, "42"), "attach says %q, %v", said, err)
+	err = c.evict(namespace, claimed[0])
 	expect(t, err != nil && strings.Contains(err.Error(), "disruption budget"), "a pod with a client may be evicted: %v", err)
 	must(t, c.evict(namespace, c.named(t, namespace, waiting)[0]))
 	c.awaitPods(t, namespace, 6)
