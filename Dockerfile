@@ -22,7 +22,8 @@ RUN python -m venv /opt/understudy/python \
  && /opt/understudy/python/bin/pip install --no-cache-dir -r /tmp/requirements.lock
 
 FROM python:3.13-slim-bookworm
-RUN useradd --system --uid 10001 --user-group --home-dir /var/lib/understudy --shell /usr/sbin/nologin understudy \
+RUN groupadd --system --gid 10001 understudy \
+ && useradd --system --uid 10001 --gid understudy --home-dir /var/lib/understudy --shell /usr/sbin/nologin understudy \
  && install -d -o understudy -g understudy -m 0700 /var/lib/understudy
 COPY --from=libraries /opt/understudy/python /opt/understudy/python
 COPY --from=build /out/understudy /usr/local/bin/understudy

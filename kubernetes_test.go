@@ -232,3 +232,59 @@ func TestGatewayRights(t *testing.T) {
 	account := cmp.Or(gateway.Spec.Template.Spec.ServiceAccountName, "default")
 	expect(t, binding.RoleRef.Name == of[rbacv1.Role](all)[0].Name && binding.Subjects[0].Name == account, "%v", binding)
 }
+
+// overlay is what docs/kubernetes.md says of a cluster.
+type overlay struct {
+	Resources        []string
+	Namespace        string
+	Images           []struct{ Name, NewName, NewTag string }
+	GeneratorOptions struct{ DisableNameSuffixHash bool }
+	SecretGenerator  []struct {
+		Name  string
+		Files []string
+	}
+}
+
+// TestKubernetesPageIsTrue: the commands of docs/kubernetes.md make the files of which its
+// overlay makes the Secrets that the pods mount.
+func TestKubernetesPageIsTrue(t *testing.T) {
+	const page = "docs/kubernetes.md"
+	found := blocks(t, page)
+	insist(t, len(found["yaml"]) == 1 && len(found["sh-kubernetes"]) == 1, "%v", found)
+	made := map[string]bool{}
+	for command := range strings.SplitSeq(strings.ReplaceAll(found["sh-kubernetes"][0], "&&", "\n"), "\n") {
+		line, ours := strings.CutPrefix(strings.TrimSpace(command), "understudy ")
+		if !ours {
+			continue
+		}
+		line, token, _ := strings.Cut(line, " >")
+		c, err := parseCommand(line, nil)
+		must(t, err)
+		made[token], made[filepath.Base(c.Token.AddTo)] = true, true
+	}
+	var shown overlay
+	must(t, yaml.UnmarshalStrict([]byte(found["yaml"][0]), &shown))
+	expect(t, shown.Images[0].Name == "understudy", "the image's name is another: %v", shown.Images)
+	keys := map[string][]string{} // by Secret
+	for _, secret := range shown.SecretGenerator {
+		for _, entry := range secret.Files {
+			key, file, named := strings.Cut(entry, "=")
+			if !named {
+				file = key
+			}
+			expect(t, made[file], "no command makes %s: %v", file, made)
+			keys[secret.Name] = append(keys[secret.Name], key)
+		}
+	}
+	gateway, session := podsOf(t, manifests(t))
+	for _, volume := range append(gateway.Spec.Volumes, session.Spec.Volumes...) {
+		if volume.Secret == nil {
+			continue
+		}
+		expect(t, keys[volume.Secret.SecretName] != nil, "nothing makes the Secret %s", volume.Secret.SecretName)
+		for _, item := range volume.Secret.Items {
+			expect(t, slices.Contains(keys[volume.Secret.SecretName], item.Key), "%s lacks the key %s", volume.Secret.SecretName, item.Key)
+		}
+	}
+	checkFlags(t, page)
+}
