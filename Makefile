@@ -137,9 +137,16 @@ $(NOTEBOOKS)/ready: testdata/notebooks/requirements.lock | setup
 	touch $@
 
 .PHONY: kubernetes
-kubernetes: setup $(KUBERNETES)/ready ## Run understudy on a real Kubernetes of one node, which is gone afterwards; needs root and Debian's containerd
+kubernetes: kubernetes-machine setup $(KUBERNETES)/ready ## Run understudy on a real Kubernetes of one node, which is gone afterwards; needs root and Debian's containerd
 	UNDERSTUDY_KUBERNETES="$(CURDIR)/$(KUBERNETES)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
 		$(GO) test -count=1 -timeout 15m -v ./internal/e2e/kubernetes
+
+.PHONY: kubernetes-machine
+kubernetes-machine:
+	@[ "$$(id -u)" = 0 ] || { echo "make kubernetes needs root: it makes namespaces, mounts and cgroups." >&2; exit 1; }
+	@command -v containerd >/dev/null && command -v ip >/dev/null && [ -e /usr/lib/cni/bridge ] || { \
+		echo "make kubernetes needs containerd, its plugins for networks, and ip. On Debian:" >&2; \
+		echo "apt-get install --no-install-recommends containerd containernetworking-plugins iproute2" >&2; exit 1; }
 
 # Kubernetes takes ten minutes of a processor once. Its version is said at the link.
 TESTCLUSTER := deploy/kubernetes/testcluster

@@ -101,7 +101,7 @@ func openWith(c *config.Config, secrets []egress.Secret, log *slog.Logger) (_ *A
 	if a.traces != nil {
 		options.Trace = a.traces.Execution
 	}
-	a.ready = newReadiness(a.trialOptions, log)
+	a.ready = newReadiness(a.settledOptions, log)
 	a.python.started = a.started
 	if rules != nil {
 		a.policy = newPolicyService(rules, a.python, log)

@@ -62,6 +62,8 @@ type Starter interface {
 	sessions.Starter
 	// Warm begins in the background what makes starts fast.
 	Warm()
+	// Settle waits until starts are fast, or won't be, or ctx ends.
+	Settle(ctx context.Context)
 	// Helper starts a Python that does a job of the server's own.
 	Helper(file string) (*worker.Helper, error)
 	Close(ctx context.Context) error

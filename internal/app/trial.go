@@ -114,6 +114,17 @@ func (*Trial) Tool(context.Context, sessions.ToolRequest) (*sessions.ToolAnswer,
 	return nil, &sessions.ToolRefusal{Kind: sessions.RefusedUnavailable, Message: "no other MCP servers are reached from here"}
 }
 
+// settledOptions are trialOptions once interpreters start as fast as they will: whoever
+// waits for the server to be ready is to have his first answer at once.
+func (a *App) settledOptions(ctx context.Context, name string) (TrialOptions, error) {
+	if usual, err := a.python.ready(ctx, ""); err == nil {
+		patience, cancel := context.WithTimeout(ctx, readyTrial/2)
+		defer cancel()
+		usual.starter.Settle(patience)
+	}
+	return a.trialOptions(ctx, name)
+}
+
 // trialOptions are those of an interpreter on trial of this server, behind the wall of the
 // sessions. It has its home among those of sessions, so that one that was forked ahead for
 // them will do, and called as they are, so that a later server tidies what a killed one has

@@ -102,6 +102,13 @@ const arrowMalloc = "JE_ARROW_MALLOC_CONF="
 
 func isArrowMalloc(entry string) bool { return strings.HasPrefix(entry, arrowMalloc) }
 
+// arrowReserve is how much pyarrow's other allocator maps ahead: a gigabyte, if it isn't told.
+// The zygote would do so before the limit of a session's memory is set, and where that is
+// lower the session could map nothing more: no array, no library.
+const arrowReserve = "MIMALLOC_ARENA_RESERVE="
+
+func isArrowReserve(entry string) bool { return strings.HasPrefix(entry, arrowReserve) }
+
 // environment returns the worker's environment: the server's, less what would
 // disturb the worker and what configures the server, plus what the worker and
 // the Pythons that its code starts need.
@@ -122,6 +129,9 @@ func (s *Spawner) environment(dir string, mark proc.Mark) []string {
 	}
 	if !slices.ContainsFunc(env, isArrowMalloc) {
 		env = append(env, arrowMalloc+"background_thread:false")
+	}
+	if !slices.ContainsFunc(env, isArrowReserve) {
+		env = append(env, arrowReserve+"0")
 	}
 	env = append(env,
 		"PYTHONPATH="+path,

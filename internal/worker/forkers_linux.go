@@ -186,6 +186,23 @@ func (f *forkers) awaitRoot(ctx context.Context) (*forker, error) {
 	}
 }
 
+// settle waits until there is a zygote, or none could be started, or ctx ends.
+func (f *forkers) settle(ctx context.Context) {
+	for f != nil && f.spares != nil {
+		f.mu.Lock()
+		settled, changed := f.zygote.holder != nil || f.zygote.failure != nil, f.changed
+		f.mu.Unlock()
+		if settled {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // warm returns the zygote, nil while there is none.
 func (f *forkers) warm() *forker {
 	zygote, _ := f.present()

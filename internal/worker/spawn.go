@@ -194,6 +194,9 @@ func NewSpawner(options Options) *Spawner {
 // what guards them.
 func (s *Spawner) Warm() { s.forkers.begin() }
 
+// Settle waits until starts are as fast as they will be, or ctx ends.
+func (s *Spawner) Settle(ctx context.Context) { s.forkers.settle(ctx) }
+
 // ForkObstacle says why workers can't be copied, "" if they can.
 func (s *Spawner) ForkObstacle() string { return s.obstacle }
 

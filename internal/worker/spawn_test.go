@@ -115,7 +115,7 @@ func TestEnvironment(t *testing.T) {
 	env := s.environment("/lib", s.nonce.Mark("id", 1))
 	for _, want := range []string{
 		"PYTHONPATH=/lib" + string(os.PathListSeparator) + "/mine",
-		"KEPT=yes", "JE_ARROW_MALLOC_CONF=background_thread:false",
+		"KEPT=yes", "JE_ARROW_MALLOC_CONF=background_thread:false", "MIMALLOC_ARENA_RESERVE=0",
 		proc.Variable + "=" + string(s.nonce) + "/id/1",
 	} {
 		expect(t, slices.Contains(env, want), "%s is missing", want)

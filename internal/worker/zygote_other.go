@@ -30,6 +30,8 @@ func newGuard(*Spawner) *forkers { return nil }
 
 func (*forkers) begin() {}
 
+func (*forkers) settle(context.Context) {}
+
 func (*forkers) resume() {}
 
 func (*forkers) close() {}

@@ -12,7 +12,6 @@ tool sigs.k8s.io/agent-sandbox/cmd/agent-sandbox-controller
 require (
 	github.com/spf13/cobra v1.10.2
 	go.etcd.io/etcd/server/v3 v3.6.8
-	k8s.io/apiserver v0.36.3
 	k8s.io/component-base v0.36.3
 	k8s.io/kubectl v0.36.3
 	k8s.io/kubernetes v1.36.3
@@ -174,6 +173,7 @@ require (
 	k8s.io/api v0.36.3 // indirect
 	k8s.io/apiextensions-apiserver v0.36.3 // indirect
 	k8s.io/apimachinery v0.36.3 // indirect
+	k8s.io/apiserver v0.36.3 // indirect
 	k8s.io/cli-runtime v0.36.3 // indirect
 	k8s.io/client-go v0.36.3 // indirect
 	k8s.io/cloud-provider v0.36.3 // indirect

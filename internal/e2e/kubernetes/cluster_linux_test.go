@@ -49,8 +49,7 @@ var theCluster = sync.OnceValues(func() (*cluster, error) {
 	c := &cluster{dir: os.Getenv(runName), programs: os.Getenv(programsName)}
 	c.parts = partsOf(c.dir, c.programs)
 	c.thin, c.full = sync.OnceValue(c.importThin), sync.OnceValue(c.importFull)
-	logs := filepath.Join(c.programs, "logs")
-	if err := errors.Join(os.RemoveAll(logs), os.MkdirAll(logs, 0o755)); err != nil {
+	if err := os.MkdirAll(filepath.Join(c.dir, "logs"), 0o755); err != nil {
 		return nil, err
 	}
 	begun := time.Now()

@@ -12,6 +12,6 @@
 //
 // The programs come from the module deploy/kubernetes/testcluster, so the tests
 // run with "make kubernetes" alone, which builds them below build/ and names the
-// place in UNDERSTUDY_KUBERNETES. Without it the tests are skipped. What the
-// parts of the cluster log is kept in the folder logs there, until the next run.
+// place in UNDERSTUDY_KUBERNETES. Without it the tests are skipped. When a test
+// fails, what the parts of the cluster have logged is kept in the folder logs there.
 package kubernetes

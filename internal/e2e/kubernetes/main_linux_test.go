@@ -1,10 +1,12 @@
 package kubernetes
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -41,10 +43,6 @@ func TestMain(m *testing.M) {
 	default:
 		os.Exit(m.Run())
 	}
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
-		os.Exit(1) // it has said why
-	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
@@ -52,15 +50,13 @@ func TestMain(m *testing.M) {
 }
 
 // runOutside runs the tests in new namespaces and checks that nothing is left of them.
-func runOutside() (err error) {
-	if err := checkMachine(); err != nil {
-		return err
-	}
+func runOutside() error {
 	dir, err := os.MkdirTemp("", "understudy-kubernetes-")
 	if err != nil {
 		return err
 	}
-	build := exec.Command("go", "build", "-o", filepath.Join(dir, "understudy"), "understudy")
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "understudy"), ".")
+	build.Dir = root
 	build.Env = append(os.Environ(), "CGO_ENABLED=0") // an image needs no C library for it then
 	if said, err := build.CombinedOutput(); err != nil {
 		return errors.Join(fmt.Errorf("building understudy: %w\n%s", err, said), os.RemoveAll(dir))
@@ -71,36 +67,27 @@ func runOutside() (err error) {
 	}
 	before := touched()
 	ran := runInside(dir, groups)
+	if ran != nil {
+		ran = errors.Join(ran, keepLogs(dir))
+	}
 	return errors.Join(ran, groups.remove(), checkMounts(dir), os.RemoveAll(dir), compare(before, touched()))
 }
 
-// checkMachine says what this machine lacks.
-func checkMachine() error {
-	if os.Getuid() != 0 {
-		return errors.New("a test cluster needs root: it makes namespaces, mounts and cgroups")
-	}
-	for _, program := range []string{"containerd", "ctr", "runc", "ip"} {
-		if _, err := exec.LookPath(program); err != nil {
-			return fmt.Errorf("%w; on Debian: %s", err, debianPackages)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(plugins, "bridge")); err != nil {
-		return fmt.Errorf("%w; on Debian: %s", err, debianPackages)
-	}
-	return nil
+// keepLogs keeps what the parts of a cluster have logged, instead of those of an earlier run.
+func keepLogs(dir string) error {
+	kept := filepath.Join(os.Getenv(programsName), "logs")
+	fmt.Fprintln(os.Stderr, "the logs of the cluster's parts are in", kept)
+	return errors.Join(os.RemoveAll(kept), os.CopyFS(kept, os.DirFS(filepath.Join(dir, "logs"))))
 }
-
-const (
-	plugins        = "/usr/lib/cni"
-	debianPackages = "apt-get install --no-install-recommends containerd containernetworking-plugins iproute2"
-)
 
 // runInside starts this program again in new namespaces and cgroups, and waits for
 // its end. It ends with this process, however that ends.
 func runInside(dir string, groups groups) error {
 	runtime.LockOSThread() // the kernel takes the end of this thread for that of the parent
 	defer runtime.UnlockOSThread()
-	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	cmd := exec.CommandContext(interrupted, "/proc/self/exe", os.Args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	cmd.Env = append(os.Environ(), runName+"="+dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
@@ -108,7 +95,7 @@ func runInside(dir string, groups groups) error {
 		Pdeathsig:  syscall.SIGKILL,
 	}
 	if err := groups.enter(); err != nil {
-		return err
+		return errors.Join(err, groups.leave())
 	}
 	started := cmd.Start()
 	if err := errors.Join(started, groups.leave()); err != nil {

@@ -10,7 +10,10 @@ import (
 	"time"
 )
 
-const nodeName = "n1"
+const (
+	nodeName = "n1"
+	plugins  = "/usr/lib/cni" // where Debian has those that connect pods
+)
 
 // part is a program of the cluster: API server, kubelet and so on.
 type part struct {
@@ -53,7 +56,7 @@ func (p *part) stop() error {
 func (p *part) check() error {
 	select {
 	case <-p.ended:
-		return fmt.Errorf("%s has ended; its log is %s\n%s", filepath.Base(p.log), p.log, lastLines(p.log))
+		return fmt.Errorf("%s has ended; its log ends with\n%s", filepath.Base(p.log), lastLines(p.log))
 	default:
 		return nil
 	}
@@ -111,7 +114,7 @@ func partsOf(dir, programs string) map[string]*part {
 		}},
 	}
 	for name, part := range parts {
-		part.log = filepath.Join(programs, "logs", name)
+		part.log = filepath.Join(dir, "logs", name)
 	}
 	return parts
 }
@@ -123,12 +126,12 @@ const etcdAddress = "http://127.0.0.1:2379"
 var controllers = []string{
 	"serviceaccount-controller", "serviceaccount-token-controller", "root-ca-certificate-publisher-controller",
 	"garbage-collector-controller", "namespace-controller", "node-lifecycle-controller", "pod-garbage-collector-controller",
-	"deployment-controller", "replicaset-controller", "disruption-controller",
+	"deployment-controller", "replicaset-controller", "disruption-controller", "resourcequota-controller",
 }
 
-// until returns when something holds. A minute is far more than anything here takes.
+// until returns when something holds. Two minutes are far more than anything here takes, on a busy machine too.
 func (c *cluster) until(what string, holds func() error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	for {
 		err := holds()

@@ -84,8 +84,14 @@ type pod struct {
 	ready                bool
 }
 
-func (c *cluster) pods(t *testing.T, namespace string) (all []pod) {
+func (c *cluster) pods(t *testing.T, namespace string) []pod {
 	t.Helper()
+	all, err := c.tryPods(namespace)
+	must(t, err)
+	return all
+}
+
+func (c *cluster) tryPods(namespace string) (all []pod, err error) {
 	var list struct {
 		Items []struct {
 			Metadata struct{ Name string }
@@ -95,11 +101,11 @@ func (c *cluster) pods(t *testing.T, namespace string) (all []pod) {
 			}
 		}
 	}
-	must(t, c.ask("GET", "/api/v1/namespaces/"+namespace+"/pods", nil, &list))
+	err = c.ask("GET", "/api/v1/namespaces/"+namespace+"/pods", nil, &list)
 	for _, item := range list.Items {
 		all = append(all, pod{item.Metadata.Name, item.Status.PodIP, item.Status.Phase, isTrue(item.Status.Conditions, "Ready")})
 	}
-	return all
+	return all, err
 }
 
 // awaitPods waits until a namespace has so many ready pods, and no others.
