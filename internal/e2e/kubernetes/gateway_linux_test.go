@@ -17,6 +17,7 @@ func TestGateways(t *testing.T) {
 	s := install(t)
 	t.Run("first answers", s.firstAnswers)
 	t.Run("conversations", s.conversations)
+	t.Run("a pod with a client", s.beClaimed)
 	t.Run("a pod is lost under a call", s.losePod)
 	t.Run("the API server is away", s.loseAPI)
 }
