@@ -29,6 +29,7 @@ func TestGateways(t *testing.T) {
 	t.Run("first answers", s.firstAnswers)
 	t.Run("conversations", s.conversations)
 	t.Run("what is no plain call", s.passOn)
+	t.Run("a pod with a client", s.beClaimed)
 	t.Run("a pod is lost under a call", s.losePod)
 	t.Run("the API server is away", s.loseAPI)
 	t.Run("leases", s.leases)
