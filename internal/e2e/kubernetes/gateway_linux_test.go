@@ -165,7 +165,7 @@ print(sorted(seen), set(seen.values()))`, i, a.name, a.name, i)
 // losePod deletes a client's pod while its code runs.
 func (s *shipped) losePod(t *testing.T) {
 	a := s.agent(t, "client30")
-	said, _, _, err := a.call("x = 6", nil)
+	_, _, _, err := a.call("x = 6", nil)
 	must(t, err)
 	type outcome struct {
 		said    string
@@ -189,7 +189,7 @@ func (s *shipped) losePod(t *testing.T) {
 	expect(t, o.isError && strings.Contains(o.said, "The pod that ran this was lost after"), "%s", o.said)
 	t.Logf("a call whose pod was deleted: %s", o.said)
 
-	said, _, _, err = a.call("x", nil)
+	said, _, _, err := a.call("x", nil)
 	if err != nil { // its MCP session went with the pod, as the protocol says
 		t.Logf("the next call of its session: %v", err)
 		must(t, a.greet())
