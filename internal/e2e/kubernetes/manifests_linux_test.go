@@ -11,9 +11,8 @@ const waiting = "agents.x-k8s.io/warm-pool-sandbox"
 // beClaimed looks at the pod of a client from outside: a person finds a prompt in it, and a
 // drain of its node leaves it alone, but not the pods that wait.
 func (s *shipped) beClaimed(t *testing.T) {
-	a := s.agent(t, "client33")
-	_, _, _, err := a.call("x = 6", nil)
-	must(t, err)
+	a := s.agent(t, "client39", ways[0])
+	a.must(t, "x = 6")
 	_, address := s.claimed(t, a.name)
 	for _, pod := range s.pods(t, s.namespace) {
 		if pod.address != address {
