@@ -42,6 +42,7 @@ type cluster struct {
 	next  int
 	free  int // how many pods a claim may still have
 	delay time.Duration
+	reuse string // the address of a pod that the next claim is told to have
 }
 
 // pod is a server of one client's.
@@ -87,15 +88,19 @@ func newCluster(t *testing.T) *cluster {
 // serve gives a claim a pod, if there is one.
 func (c *cluster) serve(name string) {
 	c.mu.Lock()
-	delay, free := c.delay, c.free > 0
+	delay, free, reuse := c.delay, c.free > 0, c.reuse
 	c.free--
+	c.reuse = ""
 	c.mu.Unlock()
 	if !free {
 		c.set(name, "", "SandboxNotReady", "0/1 nodes are available: 1 Insufficient memory")
 		return
 	}
 	time.Sleep(delay) // what a cluster takes
-	c.set(name, c.start(), "", "")
+	if reuse == "" {
+		reuse = c.start()
+	}
+	c.set(name, reuse, "", "")
 }
 
 // start starts a pod and returns its address.

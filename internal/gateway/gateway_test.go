@@ -41,6 +41,9 @@ func answerAs(w http.ResponseWriter, r *http.Request, address, principal string)
 		case <-held:
 		case <-r.Context().Done():
 		}
+	case strings.HasSuffix(r.Header.Get("Mcp-Session-Id"), ".WRONG"):
+		http.Error(w, "there is no such session", http.StatusNotFound)
+		return
 	case strings.Contains(string(body), "initialize"):
 		w.Header().Set("Mcp-Session-Id", r.Header.Get("Understudy-Session")+".REST")
 	}
@@ -260,7 +263,6 @@ func TestLeases(t *testing.T) {
 func TestSessionsOfTheirOwn(t *testing.T) {
 	c := newCluster(t)
 	g := c.gateway(func(o *Options) { o.PerSession = true })
-	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`
 	first := g.says(t, "127.0.0.2", "program", initialize).Header.Get("Mcp-Session-Id")
 	second := g.says(t, "127.0.0.3", "program", initialize).Header.Get("Mcp-Session-Id")
 	g.says(t, "127.0.0.2", "program", call("1"), "Mcp-Session-Id", first)

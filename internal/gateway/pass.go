@@ -28,6 +28,7 @@ type reply struct {
 	mu        sync.Mutex
 	streaming bool // events have been sent
 	last      []byte
+	status    int // of the pod's answer
 }
 
 func newReply(w http.ResponseWriter, r *http.Request, f transport.Forwarded) *reply {
@@ -45,6 +46,7 @@ var answered = []string{"Content-Type", "Mcp-Session-Id", "Allow", "Retry-After"
 // pass gives the client what its pod answers. An error says that the answer is not whole.
 func (a *reply) pass(response *http.Response) error {
 	defer func() { _ = response.Body.Close() }()
+	a.status = response.StatusCode
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if kind == eventStream {
 		return a.passEvents(response)

@@ -19,6 +19,7 @@ var (
 	errCluster  = errors.New("the cluster's API does not answer")
 	errNotReady = errors.New("the pod is not ready")
 	errNotSent  = errors.New("the pod takes no requests")
+	errOthers   = fmt.Errorf("%w: it belongs to another claim", errNotSent)
 	errTrust    = errors.New("the pod does not know the gateway")
 	errLost     = errors.New("the pod is gone")
 )

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -59,16 +60,17 @@ func (g *Gateway) send(ctx context.Context, c client, to claim, r *http.Request,
 		}
 	}
 	g.sign(request, c, to)
-	response, err := g.pods.RoundTrip(request)
-	var failed *net.OpError
+	connected := false
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
+	response, err := g.pods.RoundTrip(request.WithContext(traced))
 	switch {
-	case errors.As(err, &failed) && failed.Op == "dial":
+	case err != nil && !connected:
 		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	case err != nil:
 		return nil, err
 	case response.StatusCode == http.StatusMisdirectedRequest: // another client's pod has its address now
 		_ = response.Body.Close()
-		return nil, errNotSent
+		return nil, errOthers
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
 		_ = response.Body.Close()
 		return nil, fmt.Errorf("%w: %s", errTrust, response.Status)
