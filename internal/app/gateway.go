@@ -33,7 +33,7 @@ func Gateway(ctx context.Context, c *config.Config, log *slog.Logger) error {
 
 	w := watched{g, metrics.New(metrics.Options{Version: Version(), Logger: log, Also: []prometheus.Collector{g}}), log}
 	options := network.options(s.Transport, w)
-	options.Forward = g
+	options.Forward, options.Interrupt = g, g.Interrupt
 	defer network.watch(w)()
 	log.Info("serving MCP as a gateway", "transport", s.Transport, "version", Version())
 	return transport.NewHTTP(nil, options).Serve(ctx, network.listener)

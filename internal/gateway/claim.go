@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -103,7 +102,7 @@ func (c claim) why() string { return cmp.Or(c.message, c.reason, "the cluster ha
 // trouble is why nothing can be sent to its pod.
 func (c claim) trouble() error {
 	if c.ending {
-		return errors.New("the client's last pod is still being removed")
+		return errEnding
 	}
 	return fmt.Errorf("%w: %s", errNotReady, c.why())
 }

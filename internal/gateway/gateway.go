@@ -41,6 +41,10 @@ type Gateway struct {
 	claims  *claims
 	pods    *http.Transport
 	token   *reload.File[string]
+	memory  memory
+
+	stopping  context.Context // ends when what is under way is to be answered
+	interrupt context.CancelFunc
 
 	mu    sync.Mutex
 	calls map[string]int       // under way, by claim
@@ -77,6 +81,8 @@ func New(o Options) (*Gateway, error) {
 
 func newGateway(o Options, api dynamic.ResourceInterface) (*Gateway, error) {
 	g := &Gateway{options: o, log: o.Logger, claims: newClaims(api, o), pods: newPodTransport(), calls: map[string]int{}, owed: map[string]time.Time{}}
+	g.memory.of = map[string]int64{}
+	g.stopping, g.interrupt = context.WithCancel(context.Background())
 	var err error
 	g.token, err = reload.Open(o.TokenFile, reload.Options[string]{What: "the token for the pods", Parse: parseToken, Logger: o.Logger})
 	if err != nil {
@@ -141,8 +147,14 @@ func (g *Gateway) Forward(w http.ResponseWriter, r *http.Request, f transport.Fo
 	if !f.IsStream {
 		defer g.begin(c.claim)()
 	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(g.stopping, func() { cancel(errStopping) })()
 	a := newReply(w, r, f)
-	err := g.answer(r, c, a)
+	err := g.answer(r.WithContext(ctx), c, a)
+	if err != nil && context.Cause(ctx) == errStopping {
+		err = fmt.Errorf("%w: %w", errStopping, err)
+	}
 	if err != nil && r.Context().Err() == nil {
 		g.log.Warn("a request was not answered by its pod", "client", c.principal, "claim", c.claim, "method", f.Method, "error", err)
 		a.refuse(err)
@@ -151,6 +163,9 @@ func (g *Gateway) Forward(w http.ResponseWriter, r *http.Request, f transport.Fo
 		g.release(c)
 	}
 }
+
+// Interrupt has all requests answered that have no answer yet.
+func (g *Gateway) Interrupt() { g.interrupt() }
 
 // begin counts a call of the claim's until end is called.
 func (g *Gateway) begin(claim string) (end func()) {
@@ -237,7 +252,7 @@ func (g *Gateway) exchange(r *http.Request, c client, to claim, a *reply, heard 
 	if err == nil {
 		heard()
 		g.note(to, response)
-		err = a.pass(response)
+		err = a.pass(response, &g.memory, to.name)
 	}
 	switch {
 	case err == nil, errors.Is(err, errNotSent), errors.Is(err, errTrust), r.Context().Err() != nil:

@@ -36,6 +36,14 @@ func answerAs(w http.ResponseWriter, r *http.Request, address, principal string)
 		fmt.Fprint(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\nevent: mess")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
+	case strings.Contains(string(body), "endless"):
+		if strings.Contains(string(body), "event") {
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		for err := error(nil); err == nil; {
+			_, err = w.Write(make([]byte, 1<<20))
+		}
+		return
 	case strings.Contains(string(body), "held"):
 		select {
 		case <-held:

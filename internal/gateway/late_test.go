@@ -54,6 +54,7 @@ func TestAWatchThatSaysNothing(t *testing.T) {
 	late.says(t, "127.0.0.2 for alice", "alice", call("1"))
 	must(t, c.api.Delete(t.Context(), c.claims()[0].GetName(), metav1.DeleteOptions{}))
 	c.pod("127.0.0.2").kill()
+	late.pods.CloseIdleConnections() // one may not have heard yet
 	late.says(t, "127.0.0.3 for alice", "alice", call("1"))
 }
 
