@@ -29,7 +29,8 @@ type claim struct {
 	made     time.Time // by this gateway; zero if another made it
 	ends     time.Time // of its lease
 	ending   bool      // it is being removed, or its lease is over
-	heard    bool // the watch has told of it, and will
+	heard    bool      // the watch has told of it, and will
+	asked    time.Time // when the API last answered how it stands
 	ready    bool
 	address  string // of its pod; "" while it has none
 	instance string // which server answered last; "" where none has

@@ -102,7 +102,7 @@ func (c *claims) discover(now claim, made time.Time) {
 	if known := c.known[now.name]; known.uid == now.uid {
 		now = known
 	}
-	now.made = made
+	now.made, now.asked = made, made
 	c.keep(now)
 }
 
@@ -110,11 +110,14 @@ func (c *claims) discover(now claim, made time.Time) {
 func (c *claims) keep(now claim) {
 	before, known := c.known[now.name]
 	if known && before.uid == now.uid {
-		now.heard = now.heard || before.heard
-		if now.isOlder(before) {
-			heard := now.heard
-			now, now.heard = before, heard
+		heard, asked := now.heard || before.heard, now.asked
+		if asked.IsZero() {
+			asked = before.asked
 		}
+		if now.isOlder(before) {
+			now = before
+		}
+		now.heard, now.asked = heard, asked
 		now.made = cmp.Or(before.made, now.made)
 		now.instance = cmp.Or(now.instance, before.instance) // not written down yet
 		if before.ready && now.address != before.address && !now.ending {
@@ -224,6 +227,9 @@ func (c *claims) answered(ctx context.Context, by claim, instance string) {
 // renew has the claim live until then. Who asks for it at the same time waits together.
 func (c *claims) renew(ctx context.Context, of claim, until time.Time) error {
 	done := c.renewing.DoChan(string(of.uid), func() (any, error) {
+		if now, _ := c.look(of.name); now.uid == of.uid && now.ends.Sub(until).Abs() <= time.Second {
+			return nil, nil // since right now
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTime)
 		defer cancel()
 		return nil, c.patch(ctx, of, map[string]any{"spec": map[string]any{"lifecycle": map[string]string{"shutdownTime": stamp(until)}}})

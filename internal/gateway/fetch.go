@@ -50,7 +50,7 @@ func (c *claims) pod(ctx context.Context, name, client string, mayMake bool) (cl
 		}
 		again := (<-chan time.Time)(nil)
 		if !known || !now.heard || now.ending {
-			if time.Since(fetched) >= fetchAgain {
+			if time.Since(fetched) >= fetchAgain && time.Since(now.asked) >= fetchAgain {
 				fetched = time.Now()
 				err := c.fetch(ctx, name, client, mayMake)
 				switch {
@@ -127,7 +127,9 @@ func (c *claims) get(ctx context.Context, before claim, name string) error {
 	object, err := c.api.Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case err == nil:
-		c.learn(read(object, time.Now()))
+		now := read(object, time.Now())
+		now.asked = time.Now()
+		c.learn(now)
 		return nil
 	case apierrors.IsNotFound(err):
 		c.forget(name, before.uid)

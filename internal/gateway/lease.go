@@ -27,8 +27,9 @@ const urgent = 10 * time.Second
 func (g *Gateway) touch(ctx context.Context, c claim) {
 	now, known := g.claims.look(c.name)
 	left := time.Until(now.ends)
-	isWaiting := now.instance == "" // so far it lives as long as somebody may wait for it
-	if !known || now.uid != c.uid || left >= g.options.Lease && !isWaiting {
+	// One that was made just now lives as long as somebody may wait for it, which may be longer.
+	isRenewed := now.instance != "" || left <= g.options.Lease+g.spare()+time.Second
+	if !known || now.uid != c.uid || left >= g.options.Lease && isRenewed {
 		return
 	}
 	until := time.Now().Add(g.options.Lease + g.spare())
