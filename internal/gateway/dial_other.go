@@ -8,4 +8,6 @@ import (
 )
 
 // boundSilence does nothing here.
-func boundSilence(time.Duration) func(network, address string, conn syscall.RawConn) error { return nil }
+func boundSilence(time.Duration) func(network, address string, conn syscall.RawConn) error {
+	return nil
+}

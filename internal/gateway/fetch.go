@@ -114,7 +114,10 @@ func (c *claims) make(ctx context.Context, name, client string) error {
 		c.discover(read(object, time.Now()), began)
 		return nil
 	case apierrors.IsAlreadyExists(err): // another gateway was first, or this one has not heard of it yet
-		return c.get(ctx, claim{}, name)
+		if err = c.get(ctx, claim{}, name); errors.Is(err, errNoClaim) { // it has ended since
+			return errNotReady
+		}
+		return err
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
 		return fmt.Errorf("%w: %w", errFull, err)
 	}
@@ -133,7 +136,7 @@ func (c *claims) get(ctx context.Context, before claim, name string) error {
 		return nil
 	case apierrors.IsNotFound(err):
 		c.forget(name, before.uid)
-		return fmt.Errorf("%w: %w", errNotReady, errNoClaim)
+		return errNoClaim
 	}
 	return fmt.Errorf("%w: %w", errCluster, err)
 }

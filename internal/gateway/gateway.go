@@ -155,8 +155,12 @@ func (g *Gateway) Forward(w http.ResponseWriter, r *http.Request, f transport.Fo
 	if err != nil && context.Cause(ctx) == errStopping {
 		err = fmt.Errorf("%w: %w", errStopping, err)
 	}
-	if err != nil && r.Context().Err() == nil {
+	switch {
+	case err == nil:
+	case r.Context().Err() == nil:
 		g.log.Warn("a request was not answered by its pod", "client", c.principal, "claim", c.claim, "method", f.Method, "error", err)
+		a.refuse(err)
+	case f.IsStream && a.status == 0: // the server stops, or nobody is there to read it
 		a.refuse(err)
 	}
 	if r.Method == http.MethodDelete && c.session != "" && a.status == http.StatusOK {
