@@ -203,6 +203,9 @@ func (g *Gateway) answer(r *http.Request, c client, a *reply) error {
 		if !a.f.IsStream || !a.f.InSession { // who only listens, again and again, needs no pod
 			g.touch(r.Context(), to)
 		}
+		if now, known := g.claims.look(c.claim); !known || !now.isPodOf(to) { // it was too late for that
+			continue
+		}
 		err = g.exchange(r, c, to, a, stop)
 		if !errors.Is(err, errNotSent) {
 			if !a.f.IsStream {

@@ -138,3 +138,34 @@ func TestAPodThatTookAnothersFirst(t *testing.T) {
 	g.says(t, "127.0.0.3 for bob", "bob", call("1"))
 	expect(t, len(c.pod("127.0.0.2").requests()) == 1, "bob's code reached alice's pod")
 }
+
+// TestALeaseThatHasEnded unheard of: its claim is gone, or goes, and no call goes with it.
+func TestALeaseThatHasEnded(t *testing.T) {
+	for name, end := range map[string]func(c *cluster, claim string){
+		"gone": func(c *cluster, claim string) {
+			must(c.t, c.api.Delete(c.t.Context(), claim, metav1.DeleteOptions{}))
+		},
+		"going": func(c *cluster, claim string) {
+			object, err := c.api.Get(c.t.Context(), claim, metav1.GetOptions{})
+			must(c.t, err)
+			now := metav1.Now()
+			object.SetDeletionTimestamp(&now)
+			_, err = c.api.Update(c.t.Context(), object, metav1.UpdateOptions{})
+			must(c.t, err)
+			time.AfterFunc(300*time.Millisecond, func() { must(c.t, c.api.Delete(context.Background(), claim, metav1.DeleteOptions{})) })
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			late := c.deafGateway(nil)
+			late.says(t, "127.0.0.2 for alice", "alice", call("1"))
+			c.settle()
+			claim := c.claims()[0].GetName()
+			now, _ := late.claims.look(claim)
+			must(t, late.claims.renew(t.Context(), now, time.Now().Add(time.Second)))
+			end(c, claim)
+			late.says(t, "127.0.0.3 for alice", "alice", call("1"))
+			expect(t, len(c.pod("127.0.0.2").requests()) == 1, "the call went to a pod that ends")
+		})
+	}
+}

@@ -44,8 +44,17 @@ func (g *Gateway) touch(ctx context.Context, c claim) {
 // not do so again before the end of the lease that it has now.
 func (g *Gateway) renew(ctx context.Context, of claim, until time.Time) {
 	err := g.claims.renew(ctx, of, until)
-	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsInvalid(err) {
-		return // it is renewed, or has ended, and one that came after it is not meant
+	switch {
+	case err == nil:
+		return
+	case apierrors.IsNotFound(err):
+		g.claims.forget(of.name, of.uid)
+		return
+	case apierrors.IsConflict(err), apierrors.IsInvalid(err): // most likely another has come after it, which is not meant
+		if err := g.claims.fetch(ctx, of.name, "", false); err != nil {
+			g.log.Warn("a lease can't be renewed, nor is it known why", "claim", of.name, "error", err)
+		}
+		return
 	}
 	g.log.Warn("a lease can't be renewed; it is tried again", "claim", of.name, "left", time.Until(of.ends).Round(time.Second), "error", err)
 	g.mu.Lock()

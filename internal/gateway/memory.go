@@ -8,14 +8,14 @@ import (
 
 const (
 	// freeAnswer is up to where a message of a pod's counts for nothing.
-	freeAnswer = 1 << 20
+	freeAnswer = 256 << 10
 	// answerStep is how much memory a larger one takes at a time.
-	answerStep = 1 << 20
+	answerStep = 256 << 10
 	// mostAnswers is what the larger ones of one claim may take together: whoever has
 	// broken out of an interpreter can have its pod answer what he likes.
 	mostAnswers = 32 << 20
 	// allAnswers is what those of all claims may take.
-	allAnswers = 96 << 20
+	allAnswers = 128 << 20
 )
 
 var errLarge = errors.New("the pod's answer is too large")
