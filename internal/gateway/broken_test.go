@@ -97,8 +97,9 @@ func TestALeaseThatCouldNotBeRenewed(t *testing.T) {
 	c := newCluster(t)
 	var away atomic.Bool
 	away.Store(true)
-	c.fake.PrependReactor("patch", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return away.Load(), nil, errors.New("connection refused")
+	c.fake.PrependReactor("patch", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		isRenewal := strings.Contains(string(a.(clienttesting.PatchAction).GetPatch()), "shutdownTime")
+		return isRenewal && away.Load(), nil, errors.New("connection refused")
 	})
 	g := c.gateway(nil)
 	g.says(t, "127.0.0.2", "alice", call("1"))

@@ -152,7 +152,7 @@ func (g *Gateway) Forward(w http.ResponseWriter, r *http.Request, f transport.Fo
 	defer context.AfterFunc(g.stopping, func() { cancel(errStopping) })()
 	a := newReply(w, r, f)
 	err := g.answer(r.WithContext(ctx), c, a)
-	if err != nil && context.Cause(ctx) == errStopping {
+	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
 		err = fmt.Errorf("%w: %w", errStopping, err)
 	}
 	switch {
@@ -257,6 +257,7 @@ func (g *Gateway) exchange(r *http.Request, c client, to claim, a *reply, heard 
 	}()
 	response, err := g.send(ctx, c, to, r, a.f)
 	if err == nil {
+		defer func() { _ = response.Body.Close() }()
 		heard()
 		g.note(to, response)
 		err = a.pass(response, &g.memory, to.name)
