@@ -1,14 +1,25 @@
 package kubernetes
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // TestGateways holds many conversations by the manifests as they are shipped, while what
@@ -17,33 +28,46 @@ func TestGateways(t *testing.T) {
 	s := install(t)
 	t.Run("first answers", s.firstAnswers)
 	t.Run("conversations", s.conversations)
+	t.Run("what is no plain call", s.passOn)
+	t.Run("a pod with a client", s.beClaimed)
 	t.Run("a pod is lost under a call", s.losePod)
 	t.Run("the API server is away", s.loseAPI)
+	t.Run("leases", s.leases)
+	t.Run("first answers without a pool", s.coldAnswers)
 }
 
 // firstAnswers times new clients, one after another, from a pool that is full.
 func (s *shipped) firstAnswers(t *testing.T) {
+	s.timeFirstAnswers(t, 15, 3)
+}
+
+// coldAnswers does so where no pod waits.
+func (s *shipped) coldAnswers(t *testing.T) {
+	s.kubectl(t, "patch", "sandboxwarmpool", "--namespace", s.namespace, "understudy", "--type", "merge", "--patch", `{"spec":{"replicas":0}}`)
+	s.kubectl(t, "delete", "sandboxclaims", "--namespace", s.namespace, "--all")
+	s.timeFirstAnswers(t, 5, 0)
+}
+
+func (s *shipped) timeFirstAnswers(t *testing.T, clients, pool int) {
+	t.Helper()
 	var times []time.Duration
-	for i := range 15 {
-		must(t, s.until("the pool is not full", func() error { return s.isFull(t) }))
+	for i := range clients {
+		must(t, s.until("the pool is not full, or more is there", func() error {
+			if all := s.pods(t, s.namespace); len(all) != 2+pool {
+				return fmt.Errorf("%+v", all)
+			}
+			return s.isReady(t, 2, pool)
+		}))
 		began := time.Now()
-		a := s.agent(t, fmt.Sprintf("client%d", 40+i))
-		said, _, _, err := a.call("import numpy\nint(numpy.sum([6] * 7))", nil)
-		must(t, err)
+		a := s.agent(t, fmt.Sprintf("client%d", 40+i), ways[i%len(ways)])
+		r := a.must(t, "import numpy\nint(numpy.sum([6] * 7))")
 		times = append(times, time.Since(began))
-		insist(t, strings.Contains(said, "42") && strings.Contains(said, "this pod is yours alone"), "%s", said)
+		insist(t, strings.Contains(r.said, "42") && strings.Contains(r.said, "this pod is yours alone"), "%s", r.said)
 		must(t, s.ask("DELETE", claims(s.namespace)+"/"+s.claimOf(t, a.name), nil, nil))
 	}
 	slices.Sort(times)
-	t.Logf("from a new client's first request to its first answer, 15 times: median %v, worst %v", times[7].Round(time.Millisecond), times[14].Round(time.Millisecond))
-}
-
-// isFull is an error unless all pods but the gateways are the pool's, and ready.
-func (s *shipped) isFull(t *testing.T) error {
-	if all := s.pods(t, s.namespace); len(all) != 5 {
-		return fmt.Errorf("%+v", all)
-	}
-	return s.isReady(t, 2, 3)
+	t.Logf("from a new client's first request to its first answer, %d times, %d pods waiting: median %v, worst %v",
+		clients, pool, times[clients/2].Round(time.Millisecond), times[clients-1].Round(time.Millisecond))
 }
 
 // runs is an error unless code runs in a pod.
@@ -104,9 +128,15 @@ func (s *shipped) conversations(t *testing.T) {
 	agents := make([]*agent, clients)
 	var talking sync.WaitGroup
 	for i := range agents {
-		talking.Go(func() { agents[i] = s.agent(t, fmt.Sprintf("client%d", i)) })
+		agents[i] = s.newAgent(t, fmt.Sprintf("client%d", i), ways[i%len(ways)])
+		talking.Go(func() {
+			if err := agents[i].greet(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	talking.Wait()
+	must(t, s.until("not all clients have a pod", func() error { return s.isReady(t, 2, clients+3) }))
 	failed := make(chan error, clients)
 	again := make(chan int, clients)
 	for _, a := range agents {
@@ -135,7 +165,7 @@ func (s *shipped) conversations(t *testing.T) {
 	t.Logf("%d conversations of %d calls, both gateways killed meanwhile, %d calls made again", clients, calls, sum)
 }
 
-// converse makes calls that build on one another, and returns how many it took.
+// converse makes calls that build on one another, and returns how often they were sent.
 func (a *agent) converse(calls int) (tries int, err error) {
 	for i := range calls {
 		code := fmt.Sprintf(`
@@ -144,37 +174,83 @@ seen = globals().get("seen", {})
 seen[%d] = %q
 plt.plot(list(seen)); plt.title("%s, %d")
 print(sorted(seen), set(seen.values()))`, i, a.name, a.name, i)
-		said, pictures, n, err := a.insistOn(code)
+		r, n, err := a.insistOn(code)
 		tries += n
 		if err != nil {
-			return tries, fmt.Errorf("%s, call %d: %w", a.name, i, err)
+			return tries, fmt.Errorf("%s (%s), call %d: %w", a.name, a.way.name, i, err)
 		}
 		var all []string
 		for k := range i + 1 {
 			all = append(all, fmt.Sprint(k))
 		}
 		want := fmt.Sprintf("[%s] {'%s'}", strings.Join(all, ", "), a.name)
-		if !strings.Contains(said, want) || pictures != 1 {
-			return tries, fmt.Errorf("%s, call %d: %d pictures, not %s in\n%s", a.name, i, pictures, want, said)
+		if !strings.Contains(r.said, want) || r.pictures != 1 {
+			return tries, fmt.Errorf("%s (%s), call %d: %d pictures, not %s in\n%s", a.name, a.way.name, i, r.pictures, want, r.said)
 		}
 	}
 	return tries, nil
 }
 
+// passOn has everything through a gateway that is not a plain call.
+func (s *shipped) passOn(t *testing.T) {
+	for i, by := range ways {
+		t.Run(by.name, func(t *testing.T) {
+			a := s.agent(t, fmt.Sprintf("client%d", 33+i), by)
+			r := a.must(t, `print("hello", input("Your name? "))`)
+			expect(t, strings.Contains(r.said, "hello Ada"), "a question: %s", r.said)
+
+			var told atomic.Int64
+			a.client.OnNotification(func(n mcp.JSONRPCNotification) {
+				if n.Method == "notifications/progress" {
+					told.Add(1)
+				}
+			})
+			var request mcp.CallToolRequest
+			request.Params.Name = "run_python_code"
+			request.Params.Arguments = map[string]any{"code": "import time\nfor i in range(30):\n    print(i, flush=True); time.sleep(0.1)"}
+			request.Params.Meta = &mcp.Meta{ProgressToken: "p"}
+			_, err := a.client.CallTool(t.Context(), request)
+			must(t, err)
+			expect(t, told.Load() > 1, "%d notifications of progress", told.Load())
+
+			ctx, cancel := context.WithCancel(t.Context())
+			request.Params.Arguments = map[string]any{"code": "time.sleep(600)"}
+			request.Params.Meta = nil
+			_, address := s.claimed(t, a.name)
+			gone := make(chan struct{})
+			go func() {
+				defer close(gone)
+				_, _ = a.client.CallTool(ctx, request)
+			}()
+			must(t, s.until("no code runs", func() error { return s.runs(address) }))
+			cancel()
+			<-gone
+			must(t, s.until("a cancel does not reach the pod", func() error {
+				if s.runs(address) == nil {
+					return errors.New("the code runs on")
+				}
+				return nil
+			}))
+
+			listed, err := a.client.ListResources(t.Context(), mcp.ListResourcesRequest{})
+			must(t, err)
+			expect(t, len(listed.Resources) > 0, "no resources")
+		})
+	}
+}
+
 // losePod deletes a client's pod while its code runs.
 func (s *shipped) losePod(t *testing.T) {
-	a := s.agent(t, "client30")
-	said, _, _, err := a.call("x = 6", nil)
-	must(t, err)
+	a := s.agent(t, "client30", ways[0])
+	a.must(t, "x = 6")
 	type outcome struct {
-		said    string
-		isError bool
-		err     error
+		reply
+		err error
 	}
 	ended := make(chan outcome)
 	go func() {
-		said, _, isError, err := a.call("import time\nfor i in range(60):\n    time.sleep(1)", nil)
-		ended <- outcome{said, isError, err}
+		r, err := a.run("import time\nfor i in range(60):\n    time.sleep(1)")
+		ended <- outcome{r, err}
 	}()
 	_, address := s.claimed(t, a.name)
 	must(t, s.until("no code runs", func() error { return s.runs(address) }))
@@ -188,33 +264,25 @@ func (s *shipped) losePod(t *testing.T) {
 	expect(t, o.isError && strings.Contains(o.said, "The pod that ran this was lost after"), "%s", o.said)
 	t.Logf("a call whose pod was deleted: %s", o.said)
 
-	said, _, _, err = a.call("x", nil)
-	if err != nil { // its MCP session went with the pod, as the protocol says
-		t.Logf("the next call of its session: %v", err)
-		must(t, a.greet())
-		said, _, _, err = a.call("x", nil)
-		must(t, err)
-	}
-	expect(t, strings.Contains(said, "the pod that you had before is gone") && strings.Contains(said, "NameError"), "%s", said)
-	t.Logf("the next answer: %s", said)
+	r := a.must(t, "x")
+	expect(t, strings.Contains(r.said, "the pod that you had before is gone") && strings.Contains(r.said, "NameError"), "%s", r.said)
+	t.Logf("the next answer: %s", r.said)
 }
 
 // loseAPI stops the API server for 20 s: who has a pod goes on, who has none waits.
 func (s *shipped) loseAPI(t *testing.T) {
-	a := s.agent(t, "client31")
-	_, _, _, err := a.call("x = 6", nil)
-	must(t, err)
+	a := s.agent(t, "client31", ways[0])
+	a.must(t, "x = 6")
 	must(t, s.until("the pool is not full", func() error { return s.isReady(t, 2, 4) }))
-	late := s.newAgent(t, "client32")
+	late := s.newAgent(t, "client32", ways[1])
 	s.stopAPIServer(t)
 	back := time.After(20 * time.Second)
 	newcomer := make(chan error, 1)
 	go func() { newcomer <- late.greet() }()
 	calls := 0
 	for away := true; away; calls++ {
-		said, _, _, err := a.call("x += 1; x", nil)
-		must(t, err)
-		insist(t, strings.Contains(said, fmt.Sprint(7+calls)), "%s", said)
+		r := a.must(t, "x += 1; x")
+		insist(t, strings.Contains(r.said, fmt.Sprint(7+calls)), "%s", r.said)
 		select {
 		case <-back:
 			away = false
@@ -224,4 +292,58 @@ func (s *shipped) loseAPI(t *testing.T) {
 	s.startAPIServer(t)
 	must(t, <-newcomer)
 	t.Logf("%d calls while the API server was away; a new client was answered once it was back", calls)
+}
+
+// leases has a gateway with short ones: code that runs keeps its pod, and who comes back
+// later than that gets another.
+func (s *shipped) leases(t *testing.T) {
+	const lease = 10 * time.Second
+	address := nodeAddress + ":8899"
+	overlay := filepath.Join(s.dir, "overlay")
+	gateway := exec.Command(filepath.Join(s.dir, "understudy"), "gateway", "--addr", address, "--lease", lease.String(),
+		"--kubeconfig", s.kubeconfigOf(t, s.namespace, "understudy-gateway"), "--namespace", s.namespace,
+		"--pod-token", filepath.Join(overlay, "token"), "--auth-tokens", filepath.Join(overlay, "clients"))
+	var log bytes.Buffer
+	gateway.Stderr = &log
+	must(t, gateway.Start())
+	defer func() {
+		must(t, gateway.Process.Signal(os.Interrupt))
+		expect(t, gateway.Wait() == nil, "the gateway ended with an error")
+		if t.Failed() {
+			t.Log(log.String())
+		}
+	}()
+	must(t, s.until("the gateway is not ready", func() error {
+		response, err := http.Get("http://" + address + "/readyz")
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode != http.StatusOK {
+				err = errors.New(response.Status)
+			}
+		}
+		return err
+	}))
+	a := s.newAgent(t, "client36", ways[0])
+	a.connect = func() (*client.Client, error) {
+		link, err := transport.NewStreamableHTTP("http://"+address+"/mcp", transport.WithHTTPHeaders(bearer(s.tokens["client36"])))
+		return client.NewClient(link), err
+	}
+	must(t, a.greet())
+	a.must(t, "x = 6")
+	claim := s.claimOf(t, a.name)
+	r, err := a.call("run_python_code", map[string]any{"code": "import time\ntime.sleep(25)", "wait": 1})
+	must(t, err)
+	expect(t, strings.Contains(r.said, "running"), "%s", r.said)
+	began := time.Now()
+	must(t, s.until("the lease does not end", func() error {
+		if s.ask("GET", claims(s.namespace)+"/"+claim, nil, nil) == nil {
+			return errors.New("the claim is there")
+		}
+		return nil
+	}))
+	// A lease may end up to a second early, as its end is a whole one; the code began before.
+	expect(t, time.Since(began) > 23*time.Second+lease, "the lease ended %v after a call whose code ran for 25 s", time.Since(began))
+	r = a.must(t, "x")
+	expect(t, strings.Contains(r.said, "NameError") && strings.Contains(r.said, "this pod is yours alone; it ends, with its variables and files, 10 seconds after"), "%s", r.said)
+	t.Logf("after its lease: %s", r.said)
 }

@@ -119,23 +119,47 @@ func (s *shipped) tryGateways() (ready []pod, err error) {
 	return ready, err
 }
 
-// agent is a client of the gateways.
-type agent struct {
-	*client.Client
-	name string
+// way is how an agent speaks with a gateway.
+type way struct {
+	name   string
+	link   func(token string, over *http.Client) (transport.Interface, error)
+	legacy bool
 }
 
-// agent connects a client, each of whose connections goes to another gateway.
-func (s *shipped) agent(t *testing.T, name string) *agent {
+func overHTTP(token string, over *http.Client) (transport.Interface, error) {
+	return transport.NewStreamableHTTP("http://understudy:8808/mcp", transport.WithHTTPHeaders(bearer(token)), transport.WithHTTPBasicClient(over))
+}
+
+func overSSE(token string, over *http.Client) (transport.Interface, error) {
+	return transport.NewSSE("http://understudy:8808/sse", transport.WithHeaders(bearer(token)), transport.WithHTTPClient(over))
+}
+
+func bearer(token string) map[string]string {
+	return map[string]string{"Authorization": "Bearer " + token}
+}
+
+var ways = []way{{"modern", overHTTP, false}, {"legacy", overHTTP, true}, {"SSE", overSSE, true}}
+
+// agent is a client of the gateways, which connects anew where its connection breaks.
+type agent struct {
+	name    string
+	way     way
+	connect func() (*client.Client, error)
+	client  *client.Client
+}
+
+// agent connects a client.
+func (s *shipped) agent(t *testing.T, name string, by way) *agent {
 	t.Helper()
-	a := s.newAgent(t, name)
+	a := s.newAgent(t, name, by)
 	must(t, a.greet())
 	return a
 }
 
-func (s *shipped) newAgent(t *testing.T, name string) *agent {
+// newAgent returns an agent that has not said a word yet. Each of its connections goes to
+// another gateway; where they are stands as it was known last while the API is away.
+func (s *shipped) newAgent(t *testing.T, name string, by way) *agent {
 	t.Helper()
-	// What is known now stands while the API is away.
 	var known atomic.Pointer[[]pod]
 	first := s.gateways(t)
 	known.Store(&first)
@@ -146,65 +170,119 @@ func (s *shipped) newAgent(t *testing.T, name string) *agent {
 		to := *known.Load()
 		return (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, network, net.JoinHostPort(to[int(s.next.Add(1))%len(to)].address, "8808"))
 	}
-	link, err := transport.NewStreamableHTTP("http://understudy:8808/mcp",
-		transport.WithHTTPHeaders(map[string]string{"Authorization": "Bearer " + s.tokens[name]}),
-		transport.WithHTTPBasicClient(&http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}))
-	must(t, err)
-	a := &agent{client.NewClient(link), name}
-	t.Cleanup(func() { _ = a.Close() })
-	must(t, a.Start(t.Context()))
+	over := &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	a := &agent{name: name, way: by}
+	a.connect = func() (*client.Client, error) {
+		link, err := by.link(s.tokens[name], over)
+		if err != nil {
+			return nil, err
+		}
+		options := []client.ClientOption{client.WithElicitationHandler(answers{})}
+		if by.legacy {
+			options = append(options, client.WithLegacyProtocolOnly())
+		}
+		return client.NewClient(link, options...), nil
+	}
+	t.Cleanup(func() {
+		if a.client != nil {
+			_ = a.client.Close()
+		}
+	})
 	return a
 }
 
-func (a *agent) greet() error {
+// answers is a user who answers everything with its name.
+type answers struct{}
+
+func (answers) Elicit(context.Context, mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+	return &mcp.ElicitationResult{ElicitationResponse: mcp.ElicitationResponse{
+		Action: mcp.ElicitationResponseActionAccept, Content: map[string]any{"answer": "Ada"},
+	}}, nil
+}
+
+// patience is what a client has for one answer. Two processors run everything here.
+const patience = 2 * time.Minute
+
+// greet connects, or connects anew.
+func (a *agent) greet() (err error) {
+	if a.client != nil {
+		_ = a.client.Close()
+	}
+	if a.client, err = a.connect(); err != nil {
+		return err
+	}
 	var hello mcp.InitializeRequest
 	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
 	hello.Params.ClientInfo = mcp.Implementation{Name: a.name, Version: "1"}
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	_, err := a.Initialize(ctx, hello)
+	if err := a.client.Start(context.Background()); err != nil {
+		return err
+	}
+	_, err = a.client.Initialize(ctx, hello)
 	return err
 }
 
-// call runs code, and returns what a model reads, with how many pictures.
-func (a *agent) call(code string, more map[string]any) (said string, pictures int, isError bool, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+// reply is what a model reads of an answer, with how many pictures.
+type reply struct {
+	said     string
+	pictures int
+	isError  bool
+}
+
+// call calls a tool.
+func (a *agent) call(tool string, arguments map[string]any) (reply, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var request mcp.CallToolRequest
-	request.Params.Name = "run_python_code"
-	arguments := map[string]any{"code": code}
-	for name, value := range more {
-		arguments[name] = value
-	}
-	request.Params.Arguments = arguments
-	answer, err := a.CallTool(ctx, request)
+	request.Params.Name, request.Params.Arguments = tool, arguments
+	answer, err := a.client.CallTool(ctx, request)
 	if err != nil {
-		return "", 0, false, err
+		return reply{}, err
 	}
-	var text []string
+	r := reply{isError: answer.IsError}
 	for _, content := range answer.Content {
 		switch c := content.(type) {
 		case mcp.TextContent:
-			text = append(text, c.Text)
+			r.said += c.Text + "\n"
 		case mcp.ImageContent:
-			pictures++
+			r.pictures++
 		}
 	}
-	return strings.Join(text, "\n"), pictures, answer.IsError, nil
+	return r, nil
 }
 
-// insistOn runs code until it is answered: a connection may break with its gateway, and
-// what was said on it is said again on another.
-func (a *agent) insistOn(code string) (said string, pictures, tries int, err error) {
-	for tries = 1; tries <= 20; tries++ {
-		var isError bool
-		if said, pictures, isError, err = a.call(code, nil); err == nil {
-			if isError {
-				err = errors.New(said)
-			}
-			return said, pictures, tries, err
+func (a *agent) run(code string) (reply, error) {
+	return a.call("run_python_code", map[string]any{"code": code})
+}
+
+// must runs code that is answered.
+func (a *agent) must(t *testing.T, code string) reply {
+	t.Helper()
+	r, err := a.run(code)
+	must(t, err)
+	return r
+}
+
+// insistOn runs code until it is answered, and returns how often it was sent. A connection
+// breaks with its gateway: what was sent on it is sent again on another, and while the first
+// of the two still runs the second is refused.
+func (a *agent) insistOn(code string) (r reply, tries int, err error) {
+	for tries = 1; tries <= 60; tries++ {
+		r, err = a.run(code)
+		switch {
+		case err == nil && r.isError && strings.Contains(r.said, "is busy"):
+			err = errors.New(r.said)
+		case err == nil && r.isError && strings.Contains(r.said, "KeyboardInterrupt"): // the way of the newest era to cancel
+			err = errors.New(r.said)
+		case err == nil && r.isError:
+			return r, tries, errors.New(r.said)
+		case err == nil:
+			return r, tries, nil
+		case a.way.legacy: // its session may have gone with the stream
+			_ = a.greet()
 		}
-		time.Sleep(200 * time.Millisecond) // as a client does
+		time.Sleep(500 * time.Millisecond) // as a client does
 	}
-	return said, pictures, tries, err
+	return r, tries, err
 }
