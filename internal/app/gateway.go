@@ -32,8 +32,8 @@ func Gateway(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	defer work.stop()
 
 	w := watched{g, metrics.New(metrics.Options{Version: Version(), Logger: log, Also: []prometheus.Collector{g}}), log}
-	options := network.options(s.Transport, w)
-	options.Forward = g
+	options := network.options(s.Transport, w, g)
+	options.Interrupt = g.Interrupt
 	defer network.watch(w)()
 	log.Info("serving MCP as a gateway", "transport", s.Transport, "version", Version())
 	return transport.NewHTTP(nil, options).Serve(ctx, network.listener)

@@ -69,10 +69,11 @@ func (n *network) close() {
 // serve answers clients until ctx ends and their calls have been answered.
 func (n *network) serve(ctx context.Context, a *App) error {
 	w := a.watched()
-	options := n.options(a.config.Serve.Transport, w)
-	if n.door != nil {
+	options := n.options(a.config.Serve.Transport, w, nil)
+	if n.door != nil && n.door.tokens != nil {
 		a.tenant.Store(n.door.tenant)
-		options.Routes[usagePath] = transport.Route{Handler: http.HandlerFunc(a.tellUsage), Authenticator: n.door.gate(auth.ScopeGateway)}
+		gateways := &auth.Gate{Tokens: n.door.tokens, Scope: auth.ScopeGateway} // no issuer makes them
+		options.Routes[usagePath] = transport.Route{Handler: http.HandlerFunc(a.tellUsage), Authenticator: gateways}
 	}
 	options.Left, options.Interrupt = a.left, a.interrupt
 	defer n.watch(w)()
@@ -84,10 +85,12 @@ func (n *network) serve(ctx context.Context, a *App) error {
 	return transport.NewHTTP(a.server, options).Serve(ctx, listener)
 }
 
-// options are the settings in the words of transport, with the routes of who watches.
-func (n *network) options(transports []string, w watched) transport.HTTPOptions {
+// options are the settings in the words of transport, with the routes of who watches. To
+// is where messages are answered, nil for here.
+func (n *network) options(transports []string, w watched, to transport.Forwarder) transport.HTTPOptions {
 	s := n.settings
 	o := transport.HTTPOptions{
+		Forward:    to,
 		Streamable: slices.Contains(transports, config.TransportHTTP), SSE: slices.Contains(transports, config.TransportSSE),
 		AllowOrigins: s.AllowOrigin, AllowHosts: n.hosts(s.Addr), TLS: n.tls,
 		MaxRequest: 64 << 20, MaxConnections: 2048,
@@ -182,9 +185,11 @@ func (d *door) admit(options *transport.HTTPOptions) {
 		return
 	}
 	gate := d.gate(auth.ScopeMCP)
-	gate.Tenant = d.tenant
 	options.Authenticator = gate
-	options.Headers = map[string]string{auth.HeaderInstance: d.tenant.Instance()}
+	if options.Forward == nil { // no gateway speaks for a client of another
+		gate.Tenant = d.tenant
+		options.Headers = map[string]string{auth.HeaderInstance: d.tenant.Instance()}
+	}
 	if d.resource == nil {
 		return
 	}

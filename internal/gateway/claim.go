@@ -2,6 +2,8 @@ package gateway
 
 import (
 	"cmp"
+	"fmt"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,11 +29,23 @@ type claim struct {
 	made     time.Time // by this gateway; zero if another made it
 	ends     time.Time // of its lease
 	ending   bool      // it is being removed, or its lease is over
+	heard    bool      // the watch has told of it, and will
+	asked    time.Time // when the API last answered how it stands
 	ready    bool
 	address  string // of its pod; "" while it has none
 	instance string // which server answered last; "" where none has
 	reason   string // in one word, why it is not ready
 	message  string // in a sentence
+}
+
+// isOlder reports whether the cluster has said more since: versions count what it has written.
+func (c claim) isOlder(than claim) bool {
+	mine, err := strconv.ParseUint(c.version, 10, 64)
+	if err != nil {
+		return false
+	}
+	other, err := strconv.ParseUint(than.version, 10, 64)
+	return err == nil && mine < other
 }
 
 // usable reports whether requests may be sent to the claim's pod. One that has answered is
@@ -85,6 +99,14 @@ func read(object *unstructured.Unstructured, now time.Time) claim {
 
 // why says why the claim is not ready, as far as the cluster has said.
 func (c claim) why() string { return cmp.Or(c.message, c.reason, "the cluster has said nothing yet") }
+
+// trouble is why nothing can be sent to its pod.
+func (c claim) trouble() error {
+	if c.ending {
+		return errEnding
+	}
+	return fmt.Errorf("%w: %s", errNotReady, c.why())
+}
 
 // newClaim is the object of a claim that lives until ends unless it is renewed.
 func newClaim(name, client, pool string, ends time.Time) *unstructured.Unstructured {

@@ -1,18 +1,17 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -34,13 +33,16 @@ type claims struct {
 
 	mu      sync.Mutex
 	known   map[string]claim
-	changed map[string]chan struct{} // closed at the next change of the claim
+	waiting map[string]map[chan struct{}]struct{} // for a change of a claim
+
+	fetching, renewing singleflight.Group // by claim
+	pace               *rate.Limiter      // of what is fetched
 }
 
 func newClaims(api dynamic.ResourceInterface, o Options) *claims {
 	c := &claims{
 		api: api, pool: o.Pool, claimWait: o.ClaimWait, log: o.Logger, metrics: newClaimMetrics(),
-		known: map[string]claim{}, changed: map[string]chan struct{}{},
+		known: map[string]claim{}, waiting: map[string]map[chan struct{}]struct{}{}, pace: rate.NewLimiter(fetchRate, 2*fetchRate),
 	}
 	ours := func(o metav1.ListOptions) metav1.ListOptions {
 		o.LabelSelector = managedByLabel + "=" + managedBy
@@ -68,7 +70,9 @@ func newClaims(api dynamic.ResourceInterface, o Options) *claims {
 // hear takes what the cluster tells of a claim.
 func (c *claims) hear(object any) {
 	if o, ok := object.(*unstructured.Unstructured); ok {
-		c.learn(read(o, time.Now()))
+		now := read(o, time.Now())
+		now.heard = true
+		c.learn(now)
 	}
 }
 
@@ -80,12 +84,15 @@ func (c *claims) hearEnd(object any) {
 	if !ok {
 		return
 	}
+	c.forget(o.GetName(), o.GetUID())
+}
+
+// learn keeps what is new of a claim. What the watch tells may be older than what the API
+// has answered.
+func (c *claims) learn(now claim) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known[o.GetName()].uid == o.GetUID() {
-		delete(c.known, o.GetName())
-		c.tell(o.GetName())
-	}
+	c.keep(now)
 }
 
 // discover keeps a claim that was made, unless the cluster has told more of it already.
@@ -95,50 +102,83 @@ func (c *claims) discover(now claim, made time.Time) {
 	if known := c.known[now.name]; known.uid == now.uid {
 		now = known
 	}
-	now.made = made
-	c.known[now.name] = now
-	c.tell(now.name)
+	now.made, now.asked = made, made
+	c.keep(now)
 }
 
-// learn keeps what is new of a claim.
-func (c *claims) learn(now claim) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// keep is learn for a caller who holds mu.
+func (c *claims) keep(now claim) {
 	before, known := c.known[now.name]
 	if known && before.uid == now.uid {
-		if now.instance == "" {
-			now.instance = before.instance // not written down yet
+		heard, asked := now.heard || before.heard, now.asked
+		if asked.IsZero() {
+			asked = before.asked
 		}
-		now.made = before.made
+		if now.isOlder(before) {
+			now = before
+		}
+		now.heard, now.asked = heard, asked
+		now.made = cmp.Or(before.made, now.made)
+		now.instance = cmp.Or(now.instance, before.instance) // not written down yet
 		if before.ready && now.address != before.address && !now.ending {
 			c.log.Warn("a client's pod is another now, or gone", "claim", now.name, "reason", now.reason, "message", now.message)
 			c.metrics.lost.Inc()
 		}
+	} else if known && now.isOlder(before) {
+		return
 	}
-	if now.ready && !before.ready && !now.made.IsZero() {
+	if now.ready && !now.made.IsZero() {
 		c.metrics.ready.Observe(time.Since(now.made).Seconds())
+		now.made = time.Time{}
 	}
 	c.known[now.name] = now
 	c.tell(now.name)
 }
 
-// tell wakes who waits for a change. The caller holds mu.
-func (c *claims) tell(name string) {
-	if changed := c.changed[name]; changed != nil {
-		close(changed)
-		delete(c.changed, name)
+// forget drops a claim that is no more.
+func (c *claims) forget(name string, uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known[name].uid == uid {
+		delete(c.known, name)
+		c.tell(name)
 	}
 }
 
-// look returns what is known of a claim, and what is closed when it changes.
-func (c *claims) look(name string) (now claim, known bool, changed <-chan struct{}) {
+// tell wakes who waits for a change. The caller holds mu.
+func (c *claims) tell(name string) {
+	for changed := range c.waiting[name] {
+		select {
+		case changed <- struct{}{}:
+		default: // it has not looked since the last one
+		}
+	}
+}
+
+// wait returns what gets a value after each change of a claim until stop is called.
+func (c *claims) wait(name string) (changed <-chan struct{}, stop func()) {
+	mine := make(chan struct{}, 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waiting[name] == nil {
+		c.waiting[name] = map[chan struct{}]struct{}{}
+	}
+	c.waiting[name][mine] = struct{}{}
+	return mine, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if delete(c.waiting[name], mine); len(c.waiting[name]) == 0 {
+			delete(c.waiting, name) // clients make names up
+		}
+	}
+}
+
+// look returns what is known of a claim.
+func (c *claims) look(name string) (now claim, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now, known = c.known[name]
-	if c.changed[name] == nil {
-		c.changed[name] = make(chan struct{})
-	}
-	return now, known, c.changed[name]
+	return now, known
 }
 
 func (c *claims) all() []claim {
@@ -147,71 +187,12 @@ func (c *claims) all() []claim {
 	return slices.Collect(maps.Values(c.known))
 }
 
-// errNoClaim says that the client has no claim, and that none was to be made.
-var errNoClaim = errors.New("the client has no pod")
-
-// pod waits until the client's claim has a pod, and makes the claim if make is set. Ctx
-// bounds the wait; its error says what was waited for.
-func (c *claims) pod(ctx context.Context, name, client string, mayMake bool) (claim, error) {
-	trouble := error(nil)
-	for {
-		now, known, changed := c.look(name)
-		again := (<-chan time.Time)(nil)
-		switch {
-		case known && now.usable():
-			return now, nil
-		case known && now.hopeless():
-			return now, fmt.Errorf("%w: %s", errPool, now.why())
-		case known && now.ending: // another is made once it is gone
-			trouble = errors.New("the client's last pod is still being removed")
-			again = time.After(time.Second) // the end of a lease is no event
-		case known:
-			trouble = fmt.Errorf("%w: %s", errNotReady, now.why())
-		case !mayMake:
-			return claim{}, errNoClaim
-		default:
-			if trouble = c.make(ctx, name, client); trouble != nil {
-				again = time.After(time.Second)
-			}
-		}
-		select {
-		case <-changed:
-		case <-again:
-		case <-ctx.Done():
-			if trouble == nil {
-				trouble = fmt.Errorf("%w: %s", errNotReady, now.why())
-			}
-			return now, trouble
-		}
-	}
-}
-
-// make makes the claim, which lives as long as somebody may wait for it, and is renewed
-// once it is used.
-func (c *claims) make(ctx context.Context, name, client string) error {
-	began := time.Now()
-	object, err := c.api.Create(ctx, newClaim(name, client, c.pool, began.Add(c.claimWait+time.Minute)), metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		began = time.Time{} // another gateway was first, or this one has not heard of it yet
-		object, err = c.api.Get(ctx, name, metav1.GetOptions{})
-	}
-	switch {
-	case err == nil:
-		c.discover(read(object, time.Now()), began)
-		return nil
-	case apierrors.IsNotFound(err): // it has ended since
-		return errNotReady
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "exceeded quota"):
-		return fmt.Errorf("%w: %w", errFull, err)
-	}
-	c.log.Error("a claim can't be made", "claim", name, "error", err)
-	return fmt.Errorf("%w: %w", errCluster, err)
-}
-
 // follow returns once a request to the claim's pod can't be answered any more, or ctx ends.
 func (c *claims) follow(ctx context.Context, then claim) (lost bool) {
+	changed, stop := c.wait(then.name)
+	defer stop()
 	for {
-		now, known, changed := c.look(then.name)
+		now, known := c.look(then.name)
 		if !known || !now.isPodOf(then) {
 			return true
 		}
@@ -243,19 +224,22 @@ func (c *claims) answered(ctx context.Context, by claim, instance string) {
 	}
 }
 
-// renew has the claim live until then.
+// renew has the claim live until then. Who asks for it at the same time waits together.
 func (c *claims) renew(ctx context.Context, of claim, until time.Time) error {
-	err := c.patch(ctx, of, map[string]any{"spec": map[string]any{"lifecycle": map[string]string{"shutdownTime": stamp(until)}}})
-	if err != nil {
-		return err
+	done := c.renewing.DoChan(string(of.uid), func() (any, error) {
+		if now, _ := c.look(of.name); now.uid == of.uid && now.ends.Sub(until).Abs() <= time.Second {
+			return nil, nil // since right now
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTime)
+		defer cancel()
+		return nil, c.patch(ctx, of, map[string]any{"spec": map[string]any{"lifecycle": map[string]string{"shutdownTime": stamp(until)}}})
+	})
+	select {
+	case result := <-done:
+		return result.Err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now := c.known[of.name]; now.uid == of.uid {
-		now.ends = until
-		c.known[of.name] = now
-	}
-	return nil
 }
 
 // patch changes the claim, and none of its name that came after it.
@@ -270,6 +254,18 @@ func (c *claims) patch(ctx context.Context, of claim, change map[string]any) err
 	if err != nil {
 		return err
 	}
-	_, err = c.api.Patch(ctx, of.name, types.MergePatchType, text, metav1.PatchOptions{})
-	return err
+	object, err := c.api.Patch(ctx, of.name, types.MergePatchType, text, metav1.PatchOptions{})
+	if err != nil {
+		return err
+	}
+	c.learn(read(object, time.Now()))
+	return nil
+}
+
+// end removes the claim, and none of its name that came after it.
+func (c *claims) end(ctx context.Context, of claim) error {
+	foreground := metav1.DeletePropagationForeground
+	ctx, cancel := context.WithTimeout(ctx, apiTime)
+	defer cancel()
+	return c.api.Delete(ctx, of.name, metav1.DeleteOptions{PropagationPolicy: &foreground, Preconditions: &metav1.Preconditions{UID: &of.uid}})
 }

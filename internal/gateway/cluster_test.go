@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net"
@@ -11,9 +12,11 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -37,11 +40,15 @@ type cluster struct {
 	fake *fake.FakeDynamicClient
 	port int
 
+	version atomic.Int64
+
 	mu    sync.Mutex
 	pods  map[string]*pod // by address
 	next  int
 	free  int // how many pods a claim may still have
 	delay time.Duration
+	real  func(net.Listener, *auth.Gate) // what a pod is, if not as answerAs says
+	reuse string                         // the address of a pod that the next claim is told to have
 }
 
 // pod is a server of one client's.
@@ -59,13 +66,13 @@ const poolNamespace = "agents"
 func newCluster(t *testing.T) *cluster {
 	client := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{claimResource: "SandboxClaimList"})
 	c := &cluster{t: t, fake: client, api: client.Resource(claimResource).Namespace(poolNamespace), pods: map[string]*pod{}, free: 10, next: 2}
-	made := 0
 	client.PrependReactor("create", "*", func(a clienttesting.Action) (bool, runtime.Object, error) {
-		made++ // a reactor runs alone
 		object := a.(clienttesting.CreateAction).GetObject().(*unstructured.Unstructured)
-		object.SetUID(types.UID(fmt.Sprint("uid-", made)))
+		object.SetUID(types.UID(fmt.Sprint("uid-", c.version.Add(1))))
+		object.SetResourceVersion(fmt.Sprint(c.version.Load()))
 		return false, nil, nil
 	})
+	client.PrependReactor("patch", "*", c.patch)
 	probe, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	c.port = probe.Addr().(*net.TCPAddr).Port
@@ -84,18 +91,53 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
+// patch is what an API server does with one: its own takes any uid, and counts no versions.
+// Reactors run one at a time.
+func (c *cluster) patch(a clienttesting.Action) (bool, runtime.Object, error) {
+	patch := a.(clienttesting.PatchAction)
+	before, err := c.fake.Tracker().Get(claimResource, poolNamespace, patch.GetName())
+	if err != nil {
+		return true, nil, err
+	}
+	object, change := before.(*unstructured.Unstructured).DeepCopy(), map[string]any{}
+	must(c.t, json.Unmarshal(patch.GetPatch(), &change))
+	merge(object.Object, change)
+	if object.GetUID() != before.(*unstructured.Unstructured).GetUID() {
+		return true, nil, apierrors.NewInvalid(schema.GroupKind{}, patch.GetName(), nil)
+	}
+	object.SetResourceVersion(fmt.Sprint(c.version.Add(1)))
+	return true, object, c.fake.Tracker().Update(claimResource, object, poolNamespace)
+}
+
+// merge is a merge patch that removes nothing.
+func merge(into, change map[string]any) {
+	for name, value := range change {
+		inner, isMap := value.(map[string]any)
+		before, wasMap := into[name].(map[string]any)
+		if isMap && wasMap {
+			merge(before, inner)
+			continue
+		}
+		into[name] = value
+	}
+}
+
 // serve gives a claim a pod, if there is one.
 func (c *cluster) serve(name string) {
 	c.mu.Lock()
-	delay, free := c.delay, c.free > 0
+	delay, free, reuse := c.delay, c.free > 0, c.reuse
 	c.free--
+	c.reuse = ""
 	c.mu.Unlock()
 	if !free {
 		c.set(name, "", "SandboxNotReady", "0/1 nodes are available: 1 Insufficient memory")
 		return
 	}
 	time.Sleep(delay) // what a cluster takes
-	c.set(name, c.start(), "", "")
+	if reuse == "" {
+		reuse = c.start()
+	}
+	c.set(name, reuse, "", "")
 }
 
 // start starts a pod and returns its address.
@@ -126,6 +168,10 @@ func (c *cluster) start() string {
 	})
 	listener, err := net.Listen("tcp", net.JoinHostPort(address, strconv.Itoa(c.port)))
 	must(c.t, err)
+	if c.real != nil {
+		c.real(listener, gate)
+		return address
+	}
 	p.Server = &httptest.Server{Listener: listener, Config: &http.Server{Handler: mux}}
 	p.Start()
 	c.t.Cleanup(p.kill)
@@ -153,24 +199,20 @@ func (c *cluster) pod(address string) *pod {
 
 // set writes a claim's status; without an address it has no pod.
 func (c *cluster) set(name, address, reason, message string) {
-	object, err := c.api.Get(context.Background(), name, metav1.GetOptions{})
-	if err != nil {
-		return // it has ended
-	}
 	status, addresses := "False", []any{}
 	if address != "" {
 		status, addresses = "True", []any{address}
 	}
-	object.Object["status"] = map[string]any{
+	text, err := json.Marshal(map[string]any{"status": map[string]any{
 		"sandbox":    map[string]any{"name": "sandbox-1", "podIPs": addresses},
 		"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason, "message": message}},
-	}
-	_, err = c.api.Update(context.Background(), object, metav1.UpdateOptions{})
-	check.Expect(c.t, err == nil, "a claim's status: %v", err)
+	}})
+	must(c.t, err)
+	_, err = c.api.Patch(context.Background(), name, types.MergePatchType, text, metav1.PatchOptions{})
+	check.Expect(c.t, err == nil || apierrors.IsNotFound(err), "a claim's status: %v", err) // it may have ended
 }
 
-// settle waits until gateways have written to all claims what a first call has them write:
-// the cluster in memory may lose what is written at the same time.
+// settle waits until gateways have written to all claims what a first call has them write.
 func (c *cluster) settle() {
 	for began := time.Now(); ; time.Sleep(time.Millisecond) {
 		settled := true

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
@@ -42,10 +41,18 @@ type Gateway struct {
 	claims  *claims
 	pods    *http.Transport
 	token   *reload.File[string]
+	memory  memory
+
+	stopping  context.Context // ends when what is under way is to be answered
+	interrupt context.CancelFunc
 
 	mu    sync.Mutex
-	calls map[string]int // under way, by claim
+	calls map[string]int       // under way, by claim
+	owed  map[string]time.Time // until when a lease is to be renewed that could not be, by claim
 }
+
+// apiRate is how often the cluster's API is asked for something a second, at most.
+const apiRate = 50
 
 // New returns a Gateway of the cluster that the options name. Run follows what happens there.
 func New(o Options) (*Gateway, error) {
@@ -62,7 +69,7 @@ func New(o Options) (*Gateway, error) {
 		}
 	}
 	config.UserAgent = managedBy
-	config.QPS, config.Burst = 50, 100 // of the claims of many clients, beside what the API server itself allows
+	config.QPS, config.Burst = apiRate, 2*apiRate // beside what the API server itself allows
 	api, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -73,7 +80,9 @@ func New(o Options) (*Gateway, error) {
 }
 
 func newGateway(o Options, api dynamic.ResourceInterface) (*Gateway, error) {
-	g := &Gateway{options: o, log: o.Logger, claims: newClaims(api, o), pods: newPodTransport(), calls: map[string]int{}}
+	g := &Gateway{options: o, log: o.Logger, claims: newClaims(api, o), pods: newPodTransport(), calls: map[string]int{}, owed: map[string]time.Time{}}
+	g.memory.of = map[string]int64{}
+	g.stopping, g.interrupt = context.WithCancel(context.Background())
 	var err error
 	g.token, err = reload.Open(o.TokenFile, reload.Options[string]{What: "the token for the pods", Parse: parseToken, Logger: o.Logger})
 	if err != nil {
@@ -138,16 +147,29 @@ func (g *Gateway) Forward(w http.ResponseWriter, r *http.Request, f transport.Fo
 	if !f.IsStream {
 		defer g.begin(c.claim)()
 	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	defer context.AfterFunc(g.stopping, func() { cancel(errStopping) })()
 	a := newReply(w, r, f)
-	err := g.answer(r, c, a)
-	if err != nil && r.Context().Err() == nil {
+	err := g.answer(r.WithContext(ctx), c, a)
+	if err != nil && errors.Is(context.Cause(ctx), errStopping) {
+		err = fmt.Errorf("%w: %w", errStopping, err)
+	}
+	switch {
+	case err == nil:
+	case r.Context().Err() == nil:
 		g.log.Warn("a request was not answered by its pod", "client", c.principal, "claim", c.claim, "method", f.Method, "error", err)
 		a.refuse(err)
+	case f.IsStream && a.status == 0: // the server stops, or nobody is there to read it
+		a.refuse(err)
 	}
-	if r.Method == http.MethodDelete && err == nil && g.options.PerSession {
+	if r.Method == http.MethodDelete && c.session != "" && a.status == http.StatusOK {
 		g.release(c)
 	}
 }
+
+// Interrupt has all requests answered that have no answer yet.
+func (g *Gateway) Interrupt() { g.interrupt() }
 
 // begin counts a call of the claim's until end is called.
 func (g *Gateway) begin(claim string) (end func()) {
@@ -171,24 +193,55 @@ const sendAgain = 200 * time.Millisecond
 func (g *Gateway) answer(r *http.Request, c client, a *reply) error {
 	waiting, cancel := context.WithTimeout(r.Context(), g.options.ClaimWait)
 	defer cancel()
-	stop := a.tellWaiting(waiting, func() string { now, _, _ := g.claims.look(c.claim); return now.why() })
+	stop := a.tellWaiting(waiting, func() string { now, _ := g.claims.look(c.claim); return now.why() })
 	defer func() { stop() }()
-	for {
+	for tries := 1; ; tries++ {
 		to, err := g.claims.pod(waiting, c.claim, c.principal, !a.f.InSession)
 		if err != nil {
 			return err
 		}
-		g.touch(r.Context(), to)
+		if !a.f.IsStream || !a.f.InSession { // who only listens, again and again, needs no pod
+			g.touch(r.Context(), to)
+		}
+		if now, known := g.claims.look(c.claim); !known || !now.isPodOf(to) { // it was too late for that
+			continue
+		}
 		err = g.exchange(r, c, to, a, stop)
 		if !errors.Is(err, errNotSent) {
-			g.touch(context.WithoutCancel(r.Context()), to)
+			if !a.f.IsStream {
+				g.touch(context.WithoutCancel(r.Context()), to)
+			}
 			return err
+		}
+		if tries%doubtAfter == 0 {
+			g.doubt(waiting, c, to, err)
 		}
 		select {
 		case <-time.After(sendAgain):
 		case <-waiting.Done():
 			return err
 		}
+	}
+}
+
+// doubtAfter is how often a pod may take no request before the cluster is asked about it.
+const doubtAfter = 5
+
+// doubt asks the API about a claim whose pod takes no requests, as the watch may be late.
+// The pod of a claim that nobody has used yet may belong to another's for good: it had the
+// address of that one's pod when a gateway which did not know of it sent a request there.
+// Such a claim is given up for a new one.
+func (g *Gateway) doubt(ctx context.Context, c client, of claim, why error) {
+	if g.claims.fetch(ctx, c.claim, c.principal, false) != nil {
+		return
+	}
+	now, _ := g.claims.look(c.claim)
+	if !errors.Is(why, errOthers) || now.instance != "" || !now.isPodOf(of) {
+		return
+	}
+	g.log.Warn("a pod belongs to another claim; this one is given up", "client", c.principal, "claim", c.claim, "address", of.address)
+	if err := g.claims.end(ctx, now); err != nil {
+		g.log.Warn("a claim can't be given up", "claim", c.claim, "error", err)
 	}
 }
 
@@ -204,9 +257,10 @@ func (g *Gateway) exchange(r *http.Request, c client, to claim, a *reply, heard 
 	}()
 	response, err := g.send(ctx, c, to, r, a.f)
 	if err == nil {
+		defer func() { _ = response.Body.Close() }()
 		heard()
 		g.note(to, response)
-		err = a.pass(response)
+		err = a.pass(response, &g.memory, to.name)
 	}
 	switch {
 	case err == nil, errors.Is(err, errNotSent), errors.Is(err, errTrust), r.Context().Err() != nil:
@@ -229,10 +283,11 @@ const lostPatience = 2 * time.Second
 
 // release ends the claim of a client that has said goodbye.
 func (g *Gateway) release(c client) {
-	foreground := metav1.DeletePropagationForeground
-	ctx, cancel := context.WithTimeout(context.Background(), apiTime)
-	defer cancel()
-	if err := g.claims.api.Delete(ctx, c.claim, metav1.DeleteOptions{PropagationPolicy: &foreground}); err != nil {
+	of, known := g.claims.look(c.claim)
+	if !known {
+		return
+	}
+	if err := g.claims.end(context.Background(), of); err != nil {
 		g.log.Info("a claim can't be ended; its lease will end it", "claim", c.claim, "error", err)
 	}
 }

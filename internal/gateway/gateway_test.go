@@ -36,11 +36,22 @@ func answerAs(w http.ResponseWriter, r *http.Request, address, principal string)
 		fmt.Fprint(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\nevent: mess")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
+	case strings.Contains(string(body), "endless"):
+		if strings.Contains(string(body), "event") {
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		for err := error(nil); err == nil; {
+			_, err = w.Write(make([]byte, 1<<20))
+		}
+		return
 	case strings.Contains(string(body), "held"):
 		select {
 		case <-held:
 		case <-r.Context().Done():
 		}
+	case strings.HasSuffix(r.Header.Get("Mcp-Session-Id"), ".WRONG"):
+		http.Error(w, "there is no such session", http.StatusNotFound)
+		return
 	case strings.Contains(string(body), "initialize"):
 		w.Header().Set("Mcp-Session-Id", r.Header.Get("Understudy-Session")+".REST")
 	}
@@ -260,7 +271,6 @@ func TestLeases(t *testing.T) {
 func TestSessionsOfTheirOwn(t *testing.T) {
 	c := newCluster(t)
 	g := c.gateway(func(o *Options) { o.PerSession = true })
-	initialize := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`
 	first := g.says(t, "127.0.0.2", "program", initialize).Header.Get("Mcp-Session-Id")
 	second := g.says(t, "127.0.0.3", "program", initialize).Header.Get("Mcp-Session-Id")
 	g.says(t, "127.0.0.2", "program", call("1"), "Mcp-Session-Id", first)

@@ -28,6 +28,7 @@ type reply struct {
 	mu        sync.Mutex
 	streaming bool // events have been sent
 	last      []byte
+	status    int // of the pod's answer
 }
 
 func newReply(w http.ResponseWriter, r *http.Request, f transport.Forwarded) *reply {
@@ -43,13 +44,16 @@ const eventStream = "text/event-stream"
 var answered = []string{"Content-Type", "Mcp-Session-Id", "Allow", "Retry-After"}
 
 // pass gives the client what its pod answers. An error says that the answer is not whole.
-func (a *reply) pass(response *http.Response) error {
+func (a *reply) pass(response *http.Response, memory *memory, claim string) error {
 	defer func() { _ = response.Body.Close() }()
+	from := &kept{from: response.Body, memory: memory, claim: claim}
+	defer from.passedOn()
+	a.status = response.StatusCode
 	kind, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	if kind == eventStream {
-		return a.passEvents(response)
+		return a.passEvents(response, from)
 	}
-	body, err := io.ReadAll(response.Body)
+	body, err := io.ReadAll(from)
 	if err != nil {
 		return err
 	}
@@ -77,7 +81,7 @@ func (a *reply) head(of *http.Response) {
 
 // passEvents passes on each event once it is whole: what is said to a client between two
 // must not fall into one.
-func (a *reply) passEvents(response *http.Response) error {
+func (a *reply) passEvents(response *http.Response, from *kept) error {
 	a.mu.Lock()
 	if !a.streaming {
 		a.streaming = true
@@ -85,7 +89,7 @@ func (a *reply) passEvents(response *http.Response) error {
 		_ = http.NewResponseController(a.w).Flush()
 	}
 	a.mu.Unlock()
-	lines := bufio.NewReaderSize(response.Body, 32<<10)
+	lines := bufio.NewReaderSize(from, 32<<10)
 	var event []byte
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -107,6 +111,7 @@ func (a *reply) passEvents(response *http.Response) error {
 			return err
 		}
 		event = nil
+		from.passedOn()
 	}
 }
 
@@ -157,13 +162,17 @@ func (a *reply) refuse(why error) {
 
 // isAnswered reports whether the last event was the answer. The caller holds mu.
 func (a *reply) isAnswered() bool {
+	id, err := json.Marshal(a.f.ID) // as the pod wrote it
+	if err != nil {
+		return false
+	}
 	for line := range bytes.Lines(a.last) {
 		data, isData := bytes.CutPrefix(line, []byte("data:"))
 		var message struct {
 			ID            json.RawMessage
 			Result, Error json.RawMessage
 		}
-		if isData && json.Unmarshal(data, &message) == nil && bytes.Equal(message.ID, a.f.ID) && (message.Result != nil || message.Error != nil) {
+		if isData && json.Unmarshal(data, &message) == nil && bytes.Equal(message.ID, id) && (message.Result != nil || message.Error != nil) {
 			return true
 		}
 	}

@@ -18,8 +18,11 @@ var (
 	errPool     = errors.New("the pool of pods can't be used")
 	errCluster  = errors.New("the cluster's API does not answer")
 	errNotReady = errors.New("the pod is not ready")
+	errEnding   = errors.New("the client's last pod is still being removed")
 	errNotSent  = errors.New("the pod takes no requests")
+	errOthers   = fmt.Errorf("%w: it belongs to another claim", errNotSent)
 	errTrust    = errors.New("the pod does not know the gateway")
+	errStopping = errors.New("the gateway is stopping")
 	errLost     = errors.New("the pod is gone")
 )
 
@@ -31,6 +34,13 @@ const nothingRan = "Nothing was run."
 func sentence(err error, waited time.Duration) string {
 	after := phrase.Duration(waited)
 	switch {
+	case errors.Is(err, errStopping) && isUnsent(err):
+		return "This server is stopping. " + nothingRan + " Try again: another one answers."
+	case errors.Is(err, errStopping):
+		return fmt.Sprintf("This server is stopping, and your pod had not answered after %s. Whether the code came to its end is not known; "+
+			"look with manage_interpreters, operation \"list\", before you run it again.", after)
+	case errors.Is(err, errLarge):
+		return "What your pod answered is too large to be passed on, or others were answered too much at the same time. Ask for less at once."
 	case errors.Is(err, errNoClaim):
 		return "there is no such session: its pod has ended, with its interpreters, variables and files; initialize a new one"
 	case errors.Is(err, errFull):
@@ -43,7 +53,7 @@ func sentence(err error, waited time.Duration) string {
 		return fmt.Sprintf("You have no pod yet, and the cluster that would give you one has not answered for %s. %s Try again in a minute.", after, nothingRan)
 	case errors.Is(err, errNotSent):
 		return fmt.Sprintf("Your pod has taken no request for %s; it may be starting again, or gone. %s Try again.", after, nothingRan)
-	case errors.Is(err, errNotReady):
+	case errors.Is(err, errNotReady), errors.Is(err, errEnding):
 		return fmt.Sprintf("No pod became free for you in %s (%v). %s Try again in a minute: what waits keeps its place for that long.", after, err, nothingRan)
 	case errors.Is(err, errLost):
 		return fmt.Sprintf("The pod that ran this was lost after %s: it was deleted, or its node failed. Whether the code came to its end is not known; "+
@@ -53,12 +63,22 @@ func sentence(err error, waited time.Duration) string {
 		"look with manage_interpreters, operation \"list\", before you run it again.", after)
 }
 
+// isUnsent reports whether no pod got the request.
+func isUnsent(err error) bool {
+	for _, why := range []error{errFull, errPool, errCluster, errNotReady, errNotSent, errEnding} {
+		if errors.Is(err, why) {
+			return true
+		}
+	}
+	return false
+}
+
 // status is what an answer without a pod has.
 func status(err error) int {
 	switch {
 	case errors.Is(err, errNoClaim):
 		return http.StatusNotFound
-	case errors.Is(err, errLost), errors.Is(err, errTrust):
+	case errors.Is(err, errLost), errors.Is(err, errTrust), errors.Is(err, errLarge):
 		return http.StatusBadGateway
 	}
 	return http.StatusServiceUnavailable

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -17,14 +18,18 @@ import (
 	"understudy/internal/transport"
 )
 
-// newPodTransport is how pods are reached. A node that is gone breaks no connection: after
-// 25 s without a sign of life one counts as broken. The pods keep theirs open for 30 s.
+// podSilence is after how long without a sign of life a connection to a pod counts as
+// broken: a node that is gone breaks none.
+const podSilence = 25 * time.Second
+
+// newPodTransport is how pods are reached. They keep idle connections open for 30 s.
 func newPodTransport() *http.Transport {
-	dialer := net.Dialer{Timeout: 3 * time.Second, KeepAliveConfig: net.KeepAliveConfig{
+	dialer := net.Dialer{Timeout: 3 * time.Second, Control: boundSilence(podSilence), KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
 	}}
 	return &http.Transport{
-		DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: 20 * time.Second, DisableCompression: true,
+		DialContext: dialer.DialContext, MaxIdleConnsPerHost: 16, IdleConnTimeout: 20 * time.Second,
+		MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
 	}
 }
 
@@ -59,16 +64,17 @@ func (g *Gateway) send(ctx context.Context, c client, to claim, r *http.Request,
 		}
 	}
 	g.sign(request, c, to)
-	response, err := g.pods.RoundTrip(request)
-	var failed *net.OpError
+	connected := false
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
+	response, err := g.pods.RoundTrip(request.WithContext(traced))
 	switch {
-	case errors.As(err, &failed) && failed.Op == "dial":
+	case err != nil && !connected:
 		return nil, fmt.Errorf("%w: %w", errNotSent, err)
 	case err != nil:
 		return nil, err
 	case response.StatusCode == http.StatusMisdirectedRequest: // another client's pod has its address now
 		_ = response.Body.Close()
-		return nil, errNotSent
+		return nil, errOthers
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
 		_ = response.Body.Close()
 		return nil, fmt.Errorf("%w: %s", errTrust, response.Status)
@@ -91,10 +97,13 @@ func (g *Gateway) sign(request *http.Request, c client, to claim) {
 	}
 }
 
+// longestInstance is how long a server's name may be, which the claim is to keep.
+const longestInstance = 64
+
 // note keeps which server has answered.
 func (g *Gateway) note(by claim, response *http.Response) {
 	instance := response.Header.Get(auth.HeaderInstance)
-	if instance == "" || instance == by.instance {
+	if instance == "" || instance == by.instance || len(instance) > longestInstance {
 		return
 	}
 	go func() {

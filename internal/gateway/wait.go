@@ -20,9 +20,10 @@ const (
 )
 
 // tellWaiting tells a client that asked for progress that it waits, and for what, until stop
-// is called or ctx ends.
+// is called or ctx ends. One that opens a session has its id from the head of the answer,
+// which is not sent before the pod has answered then.
 func (a *reply) tellWaiting(ctx context.Context, why func() string) (stop func()) {
-	if a.f.ProgressToken == nil || a.f.ID == nil || !a.takesEvents {
+	if a.f.ProgressToken == nil || a.f.ID == nil || !a.takesEvents || a.f.Method == string(mcp.MethodInitialize) {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)

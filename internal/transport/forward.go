@@ -50,26 +50,21 @@ func (h *HTTP) forwarding(of methods) methods {
 
 // forward reads a message and has it answered elsewhere.
 func (h *HTTP) forward(w http.ResponseWriter, r *http.Request) {
-	f, m := Forwarded{SessionKey: keyOf(r), IsStream: r.Method == http.MethodGet}, message{}
-	if f.IsStream {
-		m = aStream
+	f, m, release, ok := h.readForwarded(w, r)
+	if !ok {
+		return
 	}
-	if r.Method == http.MethodPost {
-		body, release, ok := h.bodies.read(w, r)
-		if !ok {
-			return
-		}
-		defer release()
-		if m, ok = h.head(w, r, body); !ok {
-			return
-		}
-		f.Body, f.Method, f.ProgressToken, f.IsStream = body, m.Method, m.progressToken(), m.isListening()
-		if m.isRequest() {
-			f.ID = m.ID
-		}
-	}
-	if f.InSession = f.SessionKey != ""; !f.InSession && (m.Method == methodInitialize || r.URL.Path == SSEPath) {
+	defer release()
+	switch opens := m.Method == methodInitialize || r.URL.Path == SSEPath; {
+	case opens:
 		f.SessionKey = rand.Text()
+	case !m.isModern(r.Header): // which has no sessions
+		f.SessionKey = keyOf(r)
+		f.InSession = f.SessionKey != "" || r.URL.Path == MessagePath
+	}
+	if m.isCancellation() && !f.InSession { // which nobody obeys, see postAlone
+		w.WriteHeader(http.StatusAccepted)
+		return
 	}
 	f.Caller = CallerFrom(r.Context()).of(m)
 	end, ok := h.begin(w, r, m, f.Caller)
@@ -86,20 +81,37 @@ func (h *HTTP) forward(w http.ResponseWriter, r *http.Request) {
 	h.options.Forward.Forward(w, r.WithContext(ctx), f)
 }
 
-// head reads what is to be known of a message; of several at once that is nothing.
-// Otherwise it has answered the request.
-func (h *HTTP) head(w http.ResponseWriter, r *http.Request, body []byte) (message, bool) {
-	if isBatch(body) {
-		return message{}, true
+// readForwarded reads a request that is in use until release is called. Otherwise it has
+// answered it.
+func (h *HTTP) readForwarded(w http.ResponseWriter, r *http.Request) (f Forwarded, m message, release func(), ok bool) {
+	if r.Method != http.MethodPost {
+		if f.IsStream = r.Method == http.MethodGet; f.IsStream {
+			m = aStream
+		}
+		return f, m, func() {}, r.URL.Path == SSEPath || namesSession(w, r)
 	}
-	m, err := parse(body)
-	noteMessage(r, m, len(body))
+	if f.Body, release, ok = h.bodies.read(w, r); !ok {
+		return f, m, nil, false
+	}
+	if isBatch(f.Body) {
+		return f, aBatch, release, true
+	}
+	m, err := parse(f.Body)
+	noteMessage(r, m, len(f.Body))
 	if err != nil {
+		release()
 		refuseUnread(w, err)
-		return m, false
+		return f, m, nil, false
 	}
-	return m, true
+	f.Method, f.ProgressToken, f.IsStream = m.Method, m.progressToken(), m.isListening()
+	if m.isRequest() {
+		f.ID = m.ID
+	}
+	return f, m, release, true
 }
+
+// aBatch is what several messages at once count as: one call.
+var aBatch = message{ID: json.RawMessage("null"), Method: "batch"}
 
 // keyOf is what the id of the request's MCP session begins with.
 func keyOf(r *http.Request) string {

@@ -237,19 +237,8 @@ func (h *HTTP) goodbye(w http.ResponseWriter, r *http.Request) {
 // enter finds the session that a request of an older era names, which is in use
 // until leave is called. Otherwise it has answered the request.
 func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave func(), ok bool) {
-	caller := CallerFrom(r.Context())
-	id := r.Header.Get(mcpSession)
-	switch {
-	case r.Method != http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
-		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "this version of the protocol has no sessions and only POST; subscriptions/listen is its stream", http.StatusMethodNotAllowed)
-		return nil, nil, false
-	case id == "" && r.Method == http.MethodGet: // what clients take for: there is no such stream, and go on without
-		w.Header().Set("Allow", http.MethodPost)
-		http.Error(w, "the header "+mcpSession+" is missing; only a session has such a stream", http.StatusMethodNotAllowed)
-		return nil, nil, false
-	case id == "":
-		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
+	caller, id := CallerFrom(r.Context()), r.Header.Get(mcpSession)
+	if !namesSession(w, r) {
 		return nil, nil, false
 	}
 	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
@@ -264,6 +253,25 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (one *peer, leave f
 	}
 	exchangeFrom(r.Context()).Caller = caller.ofSession(id)
 	return one, leave, true
+}
+
+// namesSession reports whether a request that needs a session of an older era names one.
+// Otherwise it has answered the request.
+func namesSession(w http.ResponseWriter, r *http.Request) bool {
+	id := r.Header.Get(mcpSession)
+	switch {
+	case r.Method != http.MethodPost && mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "this version of the protocol has no sessions and only POST; subscriptions/listen is its stream", http.StatusMethodNotAllowed)
+	case id == "" && r.Method == http.MethodGet: // what clients take for: there is no such stream, and go on without
+		w.Header().Set("Allow", http.MethodPost)
+		http.Error(w, "the header "+mcpSession+" is missing; only a session has such a stream", http.StatusMethodNotAllowed)
+	case id == "":
+		http.Error(w, "the header "+mcpSession+" is missing; initialize a session first", http.StatusBadRequest)
+	default:
+		return true
+	}
+	return false
 }
 
 // begin counts a message of the caller's until end is called. Otherwise it has
