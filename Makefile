@@ -176,6 +176,16 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the policy's checker lets pass, and watch it
 	"$$(./understudy setup 2>/dev/null)" -W ignore -m pyworker.tests.policy.verify_fuzz $(FUZZ_VERIFY)
 
+# What is downloaded: static, and without the paths of the machine that built it.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+
+.PHONY: dist
+dist: ## Build the binary for every platform, in dist/
+	@set -e; for platform in $(PLATFORMS); do \
+		export CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
+		$(GO) build -trimpath -ldflags '-s -w $(LDFLAGS)' -o dist/$$GOOS-$$GOARCH/ .; \
+	done
+
 .PHONY: clean
 clean: ## Remove what was built here; the Python environment stays
-	rm -rf understudy understudy.exe build .ruff_cache understudy-demo
+	rm -rf understudy understudy.exe build dist .ruff_cache understudy-demo
