@@ -9,6 +9,8 @@ LDFLAGS := -X understudy/internal/app.version=$(VERSION)
 GOLANGCI_LINT := v2.15.0
 RUFF := 0.17.6
 UV := 0.13.9
+CYCLONEDX_GOMOD := v1.10.0
+MCP_REGISTRY := v1.8.9
 
 PYTHON ?= $(shell command -v python3 || command -v python)
 TOOLS := build/tools
@@ -85,6 +87,10 @@ format: build/bin/golangci-lint-$(GOLANGCI_LINT) $(TOOLS)/ruff-$(RUFF) ## Format
 build/bin/golangci-lint-$(GOLANGCI_LINT):
 	GOBIN="$(CURDIR)/build/bin" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
 	mv build/bin/golangci-lint $@
+
+build/bin/cyclonedx-gomod-$(CYCLONEDX_GOMOD):
+	GOBIN="$(CURDIR)/build/bin" $(GO) install -trimpath github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_GOMOD)
+	mv build/bin/cyclonedx-gomod $@
 
 $(TOOLS)/bin/python:
 	$(PYTHON) -m venv $(TOOLS)
@@ -176,15 +182,22 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the policy's checker lets pass, and watch it
 	"$$(./understudy setup 2>/dev/null)" -W ignore -m pyworker.tests.policy.verify_fuzz $(FUZZ_VERIFY)
 
-# What is downloaded: static, and without the paths of the machine that built it.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+SCHEMAS := github.com/CycloneDX/cyclonedx-gomod@$(CYCLONEDX_GOMOD) github.com/modelcontextprotocol/registry@$(MCP_REGISTRY)
+SBOM := build/bin/cyclonedx-gomod-$(CYCLONEDX_GOMOD)
 
+# The binaries are static and without the paths of the machine that built them.
 .PHONY: dist
-dist: ## Build the binary for every platform, in dist/
-	@set -e; for platform in $(PLATFORMS); do \
-		export CGO_ENABLED=0 GOOS=$${platform%/*} GOARCH=$${platform#*/}; \
-		$(GO) build -trimpath -ldflags '-s -w $(LDFLAGS)' -o dist/$$GOOS-$$GOARCH/ .; \
+dist: setup $(SBOM) $(CONFORMANCE)/npm.ready ## Make what people download, in dist/, for PLATFORMS (all), and try it
+	rm -rf dist build/dist
+	@set -e; export CGO_ENABLED=0; for platform in $(PLATFORMS); do \
+		export GOOS=$${platform%/*} GOARCH=$${platform#*/}; place=build/dist/$$GOOS-$$GOARCH; echo $$place; \
+		$(GO) build -trimpath -ldflags '-s -w $(LDFLAGS)' -o $$place/ .; \
+		$(SBOM) bin -json -std -licenses -noserial -notimestamp -version '$(VERSION)' -output $$place/sbom.json $$place/understudy* 2>$$place/sbom.log || { cat $$place/sbom.log >&2; exit 1; }; \
 	done
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(GO) run ./deploy/dist -describe '$(VERSION)'
+	UNDERSTUDY_DIST="$(CURDIR)/dist" UNDERSTUDY_CONFORMANCE="$(CURDIR)/$(CONFORMANCE)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
+		UNDERSTUDY_SCHEMAS='$(SCHEMAS)' $(GO) test -count=1 -run '^TestDist' ./internal/conformance
 
 .PHONY: clean
 clean: ## Remove what was built here; the Python environment stays

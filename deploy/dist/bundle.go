@@ -19,11 +19,8 @@ func (d distribution) bundle() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := read("LICENSE")
-	if err != nil {
-		return nil, err
-	}
-	files = append(files, file{"manifest.json", 0o644, bytes.ReplaceAll(manifest, []byte(d.release), []byte(d.version))})
+	manifest = bytes.ReplaceAll(manifest, []byte(d.release), []byte(d.version))
+	files := append([]file{{"manifest.json", 0o644, manifest}}, d.notices...)
 	for _, program := range []struct {
 		name  string
 		parts []string

@@ -54,6 +54,7 @@ type distribution struct {
 	release, version string
 	when             time.Time // of every file in an archive
 	built, out       string    // directories
+	notices          []file    // what goes with every copy
 }
 
 func run(describe, built, out string) error {
@@ -76,7 +77,17 @@ func run(describe, built, out string) error {
 	if err := os.MkdirAll(out, 0o755); err != nil {
 		return err
 	}
-	if err := d.archives(); err != nil {
+	programs, err := filepath.Glob(filepath.Join(built, "*-*", "understudy*"))
+	if err != nil {
+		return err
+	}
+	if len(programs) == 0 {
+		return fmt.Errorf("%s has no programs: run \"make dist\"", built)
+	}
+	if d.notices, err = notices(programs); err != nil {
+		return err
+	}
+	if err := d.archives(programs); err != nil {
 		return err
 	}
 	bundle, err := d.bundle()
@@ -92,13 +103,23 @@ func run(describe, built, out string) error {
 // name is how a file of this version is called.
 func (d distribution) name(rest string) string { return "understudy-" + d.version + rest }
 
-// archives packs each platform's binary with what belongs to it, and puts its bill of
-// materials beside.
-func (d distribution) archives() error {
-	common, err := read("LICENSE", "README.md", "CHANGELOG.md")
-	if err != nil {
-		return err
+// notices are the licences, ours and those of what is in the programs.
+func notices(programs []string) ([]file, error) {
+	var platforms []string
+	for _, program := range programs {
+		platforms = append(platforms, filepath.Base(filepath.Dir(program)))
 	}
+	others, err := licences(platforms)
+	if err != nil {
+		return nil, err
+	}
+	files, err := read("LICENSE")
+	return append(files, others), err
+}
+
+// archives packs each platform's program with what belongs to it, and puts its bill of
+// materials beside.
+func (d distribution) archives(programs []string) error {
 	completions, err := filepath.Glob(filepath.Join(d.built, "completions", "*"))
 	if err != nil {
 		return err
@@ -107,27 +128,23 @@ func (d distribution) archives() error {
 	if err != nil {
 		return err
 	}
-	for i := range scripts {
-		scripts[i].name = "completions/" + scripts[i].name
-	}
-	programs, err := filepath.Glob(filepath.Join(d.built, "*-*", "understudy*"))
+	common, err := read("README.md")
 	if err != nil {
 		return err
 	}
+	common = slices.Concat(common, d.notices, within("completions", scripts))
 	for _, program := range programs {
-		place := filepath.Dir(program)
 		files, err := read(program)
 		if err != nil {
 			return err
 		}
 		files[0].mode = 0o755
-		name := d.name("-" + filepath.Base(place))
-		files = within(name, slices.Concat(files, common, scripts))
+		name := d.name("-" + filepath.Base(filepath.Dir(program)))
 		suffix, how := packer(program)
-		if _, err := d.write(name+suffix, how, files); err != nil {
+		if _, err := d.write(name+suffix, how, within(name, slices.Concat(files, common))); err != nil {
 			return err
 		}
-		bill, err := os.ReadFile(filepath.Join(place, "sbom.json"))
+		bill, err := os.ReadFile(filepath.Join(filepath.Dir(program), "sbom.json"))
 		if err != nil {
 			return err
 		}
