@@ -45,6 +45,8 @@ type Client struct {
 	key string
 	// typed says that an entry has "type": "stdio".
 	typed bool
+	// yaml says that the file is YAML, with Goose's words for what an entry has.
+	yaml bool
 	// argued says that the client takes no entry without "args", be they none.
 	argued bool
 	// edits says that Install writes the file. Others have a command for it, or get
@@ -112,6 +114,18 @@ var Clients = map[string]Client{
 		Title: "Zed", key: "context_servers", edits: true, argued: true,
 		user:    func(s system) string { return s.unixSettings("zed", "settings.json") },
 		project: func(s system) string { return filepath.Join(s.directory, ".zed", "settings.json") },
+	},
+	"goose": {
+		Title: "Goose", key: "extensions", edits: true, argued: true, yaml: true,
+		user: func(s system) string {
+			if root := s.getenv("GOOSE_PATH_ROOT"); root != "" {
+				return filepath.Join(root, "config", "config.yaml")
+			}
+			if s.os == "windows" {
+				return s.settings("Block", "goose", "config", "config.yaml")
+			}
+			return s.unixSettings("goose", "config.yaml")
+		},
 	},
 }
 

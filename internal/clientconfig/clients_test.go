@@ -47,6 +47,10 @@ func TestPaths(t *testing.T) {
 		{"zed", at("darwin", nil), User, "H/.config/zed/settings.json"},
 		{"zed", at("windows", windows), User, "H/Roaming/zed/settings.json"},
 		{"zed", at("linux", nil), Project, "P/.zed/settings.json"},
+		{"goose", at("darwin", nil), User, "H/.config/goose/config.yaml"},
+		{"goose", at("linux", map[string]string{"GOOSE_PATH_ROOT": "X"}), User, "X/config/config.yaml"},
+		{"goose", at("windows", windows), User, "H/Roaming/Block/goose/config/config.yaml"},
+		{"goose", at("linux", nil), Project, ""},
 	} {
 		got, err := Clients[test.client].path(test.system, test.scope)
 		if filepath.ToSlash(got) != test.want || (err != nil) != (test.want == "") {

@@ -32,7 +32,7 @@ func (c Client) fields(server Server) []field {
 // Snippet returns a configuration that holds the server alone.
 func (c Client) Snippet(server Server) ([]byte, error) {
 	if c.key != "mcp_servers" {
-		return c.merge([]byte("{\n}\n"), server)
+		return c.merge(nil, server)
 	}
 	// Codex reads TOML, whose texts and lists of them may be written as JSON's.
 	text := fmt.Sprintf("[%s.%s]\ncommand = %s\n", c.key, server.Name, encode(server.Command))
@@ -57,6 +57,12 @@ var remoteKeys = []string{"url", "serverUrl", "httpUrl"}
 // merge returns the file with the server in it. All else stays as it was written, also
 // what the user has added to the server's own entry.
 func (c Client) merge(file []byte, server Server) ([]byte, error) {
+	if c.yaml {
+		return c.mergeYAML(file, server)
+	}
+	if len(bytes.TrimSpace(file)) == 0 {
+		file = []byte("{\n}\n")
+	}
 	document, err := hujson.Parse(file)
 	switch {
 	case err != nil:

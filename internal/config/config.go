@@ -176,7 +176,7 @@ type Demo struct {
 
 // Install are the flags of install.
 type Install struct {
-	Client  string   `required:"" enum:"claude-desktop,claude-code,vscode,cursor,codex,gemini-cli,windsurf,zed" help:"Which client to configure: ${enum}."`
+	Client  string   `required:"" enum:"claude-desktop,claude-code,vscode,cursor,codex,gemini-cli,windsurf,zed,goose" help:"Which client to configure: ${enum}."`
 	Scope   string   `enum:"user,project" default:"user" help:"Configure the client for you everywhere, or for the project in the current directory: ${enum}."`
 	Name    string   `default:"understudy" help:"Name of the server in the client."`
 	Command string   `placeholder:"PATH" help:"Command that the client runs. Default: this program."`
