@@ -40,6 +40,8 @@ type Config struct {
 	Schema  Schema  `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
 	Version Version `cmd:"" help:"Print the version."`
 
+	Completion Completion `cmd:"" help:"Print the script by which a shell completes this program's command line."`
+
 	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
 	// Ignored are settings that are none, and no mistakes: those of former versions, and keys
@@ -203,6 +205,12 @@ type PluginsList struct {
 // PluginNames are the arguments of plugins check and plugins test.
 type PluginNames struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Which; all when none is named."`
+}
+
+// Completion are the arguments of completion.
+type Completion struct {
+	Shell string   `arg:"" enum:"bash,zsh,fish" help:"Which shell: ${enum}."`
+	Words []string `arg:"" optional:"" help:"Instead of the script: what may stand in the place of the last of these words, after --."`
 }
 
 // Schema are the flags of schema.
