@@ -186,13 +186,18 @@ PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 win
 SCHEMAS := github.com/CycloneDX/cyclonedx-gomod@$(CYCLONEDX_GOMOD) github.com/modelcontextprotocol/registry@$(MCP_REGISTRY)
 SBOM := build/bin/cyclonedx-gomod-$(CYCLONEDX_GOMOD)
 
-# The binaries are static and without the paths of the machine that built them.
+# The binaries are static, and the same wherever and from whatever copy of the sources
+# they are built.
 .PHONY: dist
 dist: setup $(SBOM) $(CONFORMANCE)/npm.ready ## Make what people download, in dist/, for PLATFORMS (all), and try it
 	rm -rf dist build/dist
+	mkdir -p build/dist/completions
+	./understudy completion bash >build/dist/completions/understudy.bash
+	./understudy completion fish >build/dist/completions/understudy.fish
+	./understudy completion zsh >build/dist/completions/_understudy
 	@set -e; export CGO_ENABLED=0; for platform in $(PLATFORMS); do \
 		export GOOS=$${platform%/*} GOARCH=$${platform#*/}; place=build/dist/$$GOOS-$$GOARCH; echo $$place; \
-		$(GO) build -trimpath -ldflags '-s -w $(LDFLAGS)' -o $$place/ .; \
+		$(GO) build -trimpath -buildvcs=false -ldflags '-s -w $(LDFLAGS)' -o $$place/ .; \
 		$(SBOM) bin -json -std -licenses -noserial -notimestamp -version '$(VERSION)' -output $$place/sbom.json $$place/understudy* 2>$$place/sbom.log || { cat $$place/sbom.log >&2; exit 1; }; \
 	done
 	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(GO) run ./deploy/dist -describe '$(VERSION)'

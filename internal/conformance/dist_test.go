@@ -99,6 +99,13 @@ func TestDistPrograms(t *testing.T) {
 	said := finish(t, shell)
 	insist(t, said.status == 0 && strings.Contains(said.stdout, filepath.Base(archive)+": OK"), "%s ended with %s", way, said)
 
+	for _, name := range []string{"understudy.bash", "understudy.fish", "_understudy"} {
+		scripts, err := filepath.Glob(filepath.Join(downloads, "understudy-*", "completions", name))
+		must(t, err)
+		insist(t, len(scripts) == 1, "the archive has %d files %s", len(scripts), name)
+		text, err := os.ReadFile(scripts[0])
+		expect(t, err == nil && strings.Contains(string(text), "understudy"), "%s is %q, %v", name, text, err)
+	}
 	path := filepath.Join(bin, "understudy")
 	said = finish(t, program(t, path, "version"))
 	expect(t, said.status == 0 && strings.HasPrefix(said.stdout, "understudy "), "version ended with %s", said)
