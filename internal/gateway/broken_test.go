@@ -135,10 +135,10 @@ func TestCallsOfOneMomentRenewOnce(t *testing.T) {
 func TestAPlaceIsKept(t *testing.T) {
 	c := newCluster(t)
 	c.free = 0
-	g := c.gateway(func(o *Options) { o.ClaimWait = 3 * time.Second })
+	g := c.gateway(func(o *Options) { o.ClaimWait = 2 * time.Second })
 	g.says(t, "No pod became free", "alice", call("1"))
 	claim := read(&c.claims()[0], time.Time{})
-	must(t, g.claims.renew(t.Context(), claim, time.Now().Add(time.Second)))
+	must(t, g.claims.renew(t.Context(), claim, time.Now().Add(500*time.Millisecond)))
 	g.says(t, "No pod became free", "alice", call("1"))
 	expect(t, time.Until(read(&c.claims()[0], time.Time{}).ends) > 30*time.Second, "the claim ends, with its place")
 }

@@ -84,13 +84,20 @@ func (g *testGateway) post(ctx context.Context, principal, body string, headers 
 	return response, string(text), err
 }
 
+// head is that of an answer.
+type head struct {
+	Status     string
+	StatusCode int
+	Header     http.Header
+}
+
 // says posts a message that must be answered, with something.
-func (g *testGateway) says(t *testing.T, want, principal, body string, headers ...string) *http.Response {
+func (g *testGateway) says(t *testing.T, want, principal, body string, headers ...string) head {
 	t.Helper()
 	response, text, err := g.post(t.Context(), principal, body, headers...)
 	must(t, err)
 	insist(t, strings.Contains(text, want), "%q said\n%s", want, text)
-	return response
+	return head{response.Status, response.StatusCode, response.Header}
 }
 
 // TestEachClientHasItsPod, whichever gateway it comes to, and only it.
