@@ -272,7 +272,7 @@ func TestLeases(t *testing.T) {
 	until("a call did not renew the lease", func() bool { return ends().After(before.Add(time.Second)) })
 	held <- struct{}{}
 	<-done
-	c.pod("127.0.0.2").running = 1
+	c.pod("127.0.0.2").running.Store(1)
 	before = ends()
 	until("code that runs did not renew the lease", func() bool { return ends().After(before.Add(time.Second)) })
 	patches := 0
