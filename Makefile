@@ -9,6 +9,8 @@ LDFLAGS := -X understudy/internal/app.version=$(VERSION)
 GOLANGCI_LINT := v2.15.0
 RUFF := 0.17.6
 UV := 0.13.9
+CYCLONEDX_GOMOD := v1.10.0
+MCP_REGISTRY := v1.8.9
 
 PYTHON ?= $(shell command -v python3 || command -v python)
 TOOLS := build/tools
@@ -86,6 +88,10 @@ format: build/bin/golangci-lint-$(GOLANGCI_LINT) $(TOOLS)/ruff-$(RUFF) ## Format
 build/bin/golangci-lint-$(GOLANGCI_LINT):
 	GOBIN="$(CURDIR)/build/bin" $(GO) install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT)
 	mv build/bin/golangci-lint $@
+
+build/bin/cyclonedx-gomod-$(CYCLONEDX_GOMOD):
+	GOBIN="$(CURDIR)/build/bin" $(GO) install -trimpath github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@$(CYCLONEDX_GOMOD)
+	mv build/bin/cyclonedx-gomod $@
 
 $(TOOLS)/bin/python:
 	$(PYTHON) -m venv $(TOOLS)
@@ -200,6 +206,28 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 fuzz-verify: setup ## For FUZZ_VERIFY (60) seconds, run random code that the policy's checker lets pass, and watch it
 	"$$(./understudy setup 2>/dev/null)" -W ignore -m pyworker.tests.policy.verify_fuzz $(FUZZ_VERIFY)
 
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+SCHEMAS := github.com/CycloneDX/cyclonedx-gomod@$(CYCLONEDX_GOMOD) github.com/modelcontextprotocol/registry@$(MCP_REGISTRY)
+SBOM := build/bin/cyclonedx-gomod-$(CYCLONEDX_GOMOD)
+
+# The binaries are static, and the same wherever and from whatever copy of the sources
+# they are built.
+.PHONY: dist
+dist: setup $(SBOM) $(CONFORMANCE)/npm.ready ## Make what people download, in dist/, for PLATFORMS (all), and try it
+	rm -rf dist build/dist
+	mkdir -p build/dist/completions
+	./understudy completion bash >build/dist/completions/understudy.bash
+	./understudy completion fish >build/dist/completions/understudy.fish
+	./understudy completion zsh >build/dist/completions/_understudy
+	@set -e; export CGO_ENABLED=0; for platform in $(PLATFORMS); do \
+		export GOOS=$${platform%/*} GOARCH=$${platform#*/}; place=build/dist/$$GOOS-$$GOARCH; echo $$place; \
+		$(GO) build -trimpath -buildvcs=false -ldflags '-s -w $(LDFLAGS)' -o $$place/ .; \
+		$(SBOM) bin -json -std -licenses -noserial -notimestamp -version '$(VERSION)' -output $$place/sbom.json $$place/understudy* 2>$$place/sbom.log || { cat $$place/sbom.log >&2; exit 1; }; \
+	done
+	SOURCE_DATE_EPOCH="$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2>/dev/null)}" $(GO) run ./deploy/dist -describe '$(VERSION)'
+	UNDERSTUDY_DIST="$(CURDIR)/dist" UNDERSTUDY_CONFORMANCE="$(CURDIR)/$(CONFORMANCE)" UNDERSTUDY_TEST_PYTHON="$$(./understudy setup 2>/dev/null)" \
+		UNDERSTUDY_SCHEMAS='$(SCHEMAS)' $(GO) test -count=1 -run '^TestDist' ./internal/conformance
+
 .PHONY: clean
 clean: ## Remove what was built here; the Python environment stays
-	rm -rf understudy understudy.exe build .ruff_cache understudy-demo
+	rm -rf understudy understudy.exe build dist .ruff_cache understudy-demo

@@ -2,14 +2,18 @@ package main
 
 import (
 	"cmp"
+	"log/slog"
 	"maps"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -18,6 +22,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
+
+	"understudy/internal/gateway"
 )
 
 const manifestFolder = "deploy/kubernetes"
@@ -287,4 +293,30 @@ func TestKubernetesPageIsTrue(t *testing.T) {
 		}
 	}
 	checkFlags(t, page)
+}
+
+// TestGatewayMetricsAreNamed: docs/kubernetes.md names the metrics that a gateway has
+// beside those of HTTP, and no others.
+func TestGatewayMetricsAreNamed(t *testing.T) {
+	const kubeconfig = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: "https://127.0.0.1:1"}}]}`
+	dir := t.TempDir()
+	cluster, token := filepath.Join(dir, "kubeconfig"), filepath.Join(dir, "token")
+	must(t, os.WriteFile(cluster, []byte(kubeconfig), 0o600))
+	must(t, os.WriteFile(token, []byte("ust_"+strings.Repeat("x", 40)), 0o600))
+	g, err := gateway.New(gateway.Options{Kubeconfig: cluster, TokenFile: token, Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	all := make(chan *prometheus.Desc, 100)
+	g.Describe(all)
+	close(all)
+	var has []string
+	for metric := range all {
+		has = append(has, regexp.MustCompile(`fqName: "(\w+)"`).FindStringSubmatch(metric.String())[1])
+	}
+	var named []string
+	for _, match := range regexp.MustCompile("`(understudy_\\w+)`").FindAllStringSubmatch(readFile(t, "docs/kubernetes.md"), -1) {
+		named = append(named, match[1])
+	}
+	slices.Sort(has)
+	slices.Sort(named)
+	expect(t, slices.Equal(has, slices.Compact(named)), "it has %v, and named are %v", has, named)
 }

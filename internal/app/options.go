@@ -17,6 +17,7 @@ import (
 	"understudy/tools"
 	"understudy/tools/answer"
 	"understudy/tools/resources"
+	"understudy/tools/skill"
 )
 
 // managerOptions are the settings in the words of sessions, with what is kept where.
@@ -121,6 +122,10 @@ func (a *App) newServer() (*server.MCPServer, *resources.Server) {
 		server.WithPromptCapabilities(false),
 	)...)
 	transport.TellCodes(s)
+	if options.Mode == tools.ModeFull { // whose tools the skill teaches
+		transport.AddMethods(s, skill.Methods)
+		server.WithExtensions(map[string]any{skill.Extension: struct{}{}})(s)
+	}
 	refresh := tools.Register(s, a.manager, options)
 	if a.plugins != nil {
 		a.plugins.attach(s, refresh)

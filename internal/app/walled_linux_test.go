@@ -22,6 +22,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"understudy/internal/config"
 	"understudy/internal/sandbox"
 	"understudy/sessions"
@@ -185,4 +187,18 @@ func TestAWorkspaceFromBeforeTheSandbox(t *testing.T) {
 	refused(12345)
 	must(t, os.Chown(input, 12345, 12345))
 	must(t, GiveToSessions(dir, slog.New(slog.DiscardHandler)))
+}
+
+// TestReadOnlyDirectory starts in a file system that root can't write to either.
+func TestReadOnlyDirectory(t *testing.T) {
+	home, dir := atHome(t), t.TempDir()
+	if err := unix.Mount("tmpfs", dir, "tmpfs", unix.MS_RDONLY, ""); err != nil {
+		t.Skip("nothing can be mounted: ", err)
+	}
+	t.Cleanup(func() {
+		must(t, unix.Unmount(dir, unix.MNT_DETACH))
+	})
+	t.Chdir(dir)
+	p := projectDir(serveConfig(t))
+	expect(t, p.dir == filepath.Join(home, "understudy") && strings.HasSuffix(p.unfit, dir+", which can't be written to"), "%+v", p)
 }

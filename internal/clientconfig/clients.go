@@ -45,6 +45,10 @@ type Client struct {
 	key string
 	// typed says that an entry has "type": "stdio".
 	typed bool
+	// yaml says that the file is YAML, with Goose's words for what an entry has.
+	yaml bool
+	// argued says that the client takes no entry without "args", be they none.
+	argued bool
 	// edits says that Install writes the file. Others have a command for it, or get
 	// what is to be put into their file.
 	edits bool
@@ -93,6 +97,34 @@ var Clients = map[string]Client{
 		project: func(s system) string { return filepath.Join(s.directory, ".codex", "config.toml") },
 		command: func(server Server) []string {
 			return append([]string{"codex", "mcp", "add", server.Name, "--", server.Command}, server.Args...)
+		},
+	},
+	"gemini-cli": {
+		Title: "Gemini CLI", key: "mcpServers", edits: true,
+		user: func(s system) string {
+			return filepath.Join(s.dir("GEMINI_CLI_HOME", s.home), ".gemini", "settings.json")
+		},
+		project: func(s system) string { return filepath.Join(s.directory, ".gemini", "settings.json") },
+	},
+	"windsurf": {
+		Title: "Windsurf", key: "mcpServers", edits: true,
+		user: func(s system) string { return filepath.Join(s.home, ".codeium", "windsurf", "mcp_config.json") },
+	},
+	"zed": {
+		Title: "Zed", key: "context_servers", edits: true, argued: true,
+		user:    func(s system) string { return s.unixSettings("zed", "settings.json") },
+		project: func(s system) string { return filepath.Join(s.directory, ".zed", "settings.json") },
+	},
+	"goose": {
+		Title: "Goose", key: "extensions", edits: true, argued: true, yaml: true,
+		user: func(s system) string {
+			if root := s.getenv("GOOSE_PATH_ROOT"); root != "" {
+				return filepath.Join(root, "config", "config.yaml")
+			}
+			if s.os == "windows" {
+				return s.settings("Block", "goose", "config", "config.yaml")
+			}
+			return s.unixSettings("goose", "config.yaml")
 		},
 	},
 }
@@ -156,6 +188,14 @@ func (s system) dir(variable, usual string) string {
 		return directory
 	}
 	return usual
+}
+
+// unixSettings is like settings for programs that keep to ~/.config on macOS too.
+func (s system) unixSettings(parts ...string) string {
+	if s.os == "darwin" {
+		s.os = "linux"
+	}
+	return s.settings(parts...)
 }
 
 // settings is a path below the directory in which desktop programs of this

@@ -38,6 +38,19 @@ func TestPaths(t *testing.T) {
 		{"codex", at("linux", nil), User, "H/.codex/config.toml"},
 		{"codex", at("linux", map[string]string{"CODEX_HOME": "X"}), User, "X/config.toml"},
 		{"codex", at("darwin", nil), Project, "P/.codex/config.toml"},
+		{"gemini-cli", at("windows", windows), User, "H/.gemini/settings.json"},
+		{"gemini-cli", at("linux", map[string]string{"GEMINI_CLI_HOME": "X"}), User, "X/.gemini/settings.json"},
+		{"gemini-cli", at("linux", nil), Project, "P/.gemini/settings.json"},
+		{"windsurf", at("windows", windows), User, "H/.codeium/windsurf/mcp_config.json"},
+		{"windsurf", at("linux", nil), Project, ""},
+		{"zed", at("linux", map[string]string{"XDG_CONFIG_HOME": "X"}), User, "X/zed/settings.json"},
+		{"zed", at("darwin", nil), User, "H/.config/zed/settings.json"},
+		{"zed", at("windows", windows), User, "H/Roaming/zed/settings.json"},
+		{"zed", at("linux", nil), Project, "P/.zed/settings.json"},
+		{"goose", at("darwin", nil), User, "H/.config/goose/config.yaml"},
+		{"goose", at("linux", map[string]string{"GOOSE_PATH_ROOT": "X"}), User, "X/config/config.yaml"},
+		{"goose", at("windows", windows), User, "H/Roaming/Block/goose/config/config.yaml"},
+		{"goose", at("linux", nil), Project, ""},
 	} {
 		got, err := Clients[test.client].path(test.system, test.scope)
 		if filepath.ToSlash(got) != test.want || (err != nil) != (test.want == "") {

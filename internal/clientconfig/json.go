@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tailscale/hujson"
@@ -31,7 +32,7 @@ func (c Client) fields(server Server) []field {
 // Snippet returns a configuration that holds the server alone.
 func (c Client) Snippet(server Server) ([]byte, error) {
 	if c.key != "mcp_servers" {
-		return c.merge([]byte("{\n}\n"), server)
+		return c.merge(nil, server)
 	}
 	// Codex reads TOML, whose texts and lists of them may be written as JSON's.
 	text := fmt.Sprintf("[%s.%s]\ncommand = %s\n", c.key, server.Name, encode(server.Command))
@@ -50,9 +51,18 @@ func oneLine(server Server) []byte {
 	}{server.Name, server.Command, server.Args})
 }
 
+// remoteKeys are what clients call the address of a server that they don't start.
+var remoteKeys = []string{"url", "serverUrl", "httpUrl"}
+
 // merge returns the file with the server in it. All else stays as it was written, also
 // what the user has added to the server's own entry.
 func (c Client) merge(file []byte, server Server) ([]byte, error) {
+	if c.yaml {
+		return c.mergeYAML(file, server)
+	}
+	if len(bytes.TrimSpace(file)) == 0 {
+		file = []byte("{\n}\n")
+	}
 	document, err := hujson.Parse(file)
 	switch {
 	case err != nil:
@@ -71,8 +81,11 @@ func (c Client) merge(file []byte, server Server) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.key, err)
 	}
-	if find(entry, "url") != nil {
+	if slices.ContainsFunc(remoteKeys, func(key string) bool { return find(entry, key) != nil }) {
 		return nil, fmt.Errorf("%q is a server at a URL there; choose another name with --name, or remove that one first", server.Name)
+	}
+	if c.argued && server.Args == nil && find(entry, "args") == nil {
+		server.Args = []string{}
 	}
 	for _, f := range c.fields(server) {
 		if err := e.set(entry, f); err != nil {

@@ -36,9 +36,6 @@ func (c Client) Install(path string, scope Scope, server Server) (Change, error)
 		return change, err
 	}
 	text, marked := bytes.CutPrefix(before, bom)
-	if len(bytes.TrimSpace(text)) == 0 {
-		text = []byte("{\n}\n")
-	}
 	after, err := c.merge(text, server)
 	if err != nil {
 		return change, fmt.Errorf("%s: %w\nNothing was changed", path, err)

@@ -194,14 +194,19 @@ func TestSymbolicLinksAreFollowed(t *testing.T) {
 }
 
 func TestOfWindowsEditors(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "mcp.json")
-	write(t, path, "\ufeff"+strings.ReplaceAll(otherServer, "\n", "\r\n"), 0o600)
-	if _, err := Clients["claude-desktop"].Install(path, User, ours); err != nil {
-		t.Fatal(err)
-	}
-	got := content(t, path)
-	if !strings.HasPrefix(got, "\ufeff{\r\n\t\"mcpServers\"") || strings.Count(got, "\n") != strings.Count(got, "\r\n") {
-		t.Errorf("got %q", got)
+	for client, file := range map[string]struct{ before, begins string }{
+		"claude-desktop": {otherServer, "{\r\n\t\"mcpServers\""},
+		"goose":          {"GOOSE_MODE: auto\n", "GOOSE_MODE: auto\r\nextensions:\r\n"},
+	} {
+		path := filepath.Join(t.TempDir(), "file")
+		write(t, path, "\ufeff"+strings.ReplaceAll(file.before, "\n", "\r\n"), 0o600)
+		if _, err := Clients[client].Install(path, User, ours); err != nil {
+			t.Fatal(err)
+		}
+		got := content(t, path)
+		if !strings.HasPrefix(got, "\ufeff"+file.begins) || strings.Count(got, "\n") != strings.Count(got, "\r\n") {
+			t.Errorf("%s: got %q", client, got)
+		}
 	}
 }
 
@@ -236,6 +241,7 @@ func TestCommandsAndSnippets(t *testing.T) {
 		{"vscode", User, `code --add-mcp '{"name":"py","command":"/opt/it'\''s","args":["--wait","30"]}'`, ""},
 		{"vscode", Project, "", "\n  \"servers\": {\n    \"py\": {\n      \"type\": \"stdio\""},
 		{"cursor", User, "", `"args": ["--wait", "30"]`},
+		{"goose", User, "", "    cmd: \"/opt/it's\"\n    args: [\"--wait\",\"30\"]\n"},
 	} {
 		client := Clients[test.client]
 		if line := client.Command(test.scope, server); line != test.line {

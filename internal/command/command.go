@@ -72,6 +72,7 @@ func run(c *config.Config, args []string) error {
 		"report":        func() error { return Report(ctx, c, out) },
 		"export":        func() error { return Export(ctx, c, out) },
 		"policy check":  func() error { return CheckPolicy(ctx, c, out) },
+		"completion":    func() error { return Completion(c, out) },
 		"schema":        func() error { return Schema(out) },
 		"version":       func() error { return PrintVersion(c, out) },
 	}

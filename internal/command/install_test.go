@@ -19,7 +19,7 @@ func atHome(t *testing.T) string {
 	for _, name := range []string{"HOME", "USERPROFILE"} {
 		t.Setenv(name, home)
 	}
-	for _, name := range []string{"XDG_CONFIG_HOME", "APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME"} {
+	for _, name := range []string{"XDG_CONFIG_HOME", "APPDATA", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME", "GOOSE_PATH_ROOT"} {
 		t.Setenv(name, "")
 	}
 	t.Chdir(home)

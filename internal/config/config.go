@@ -41,6 +41,8 @@ type Config struct {
 	Schema  Schema  `cmd:"" help:"Print the JSON schemas of the tools, of their record, and of a plugin's file."`
 	Version Version `cmd:"" help:"Print the version."`
 
+	Completion Completion `cmd:"" help:"Print the script by which a shell completes this program's command line."`
+
 	// Command is the name of the command that was chosen, as in "serve" or "plugins list".
 	Command string `kong:"-"`
 	// Ignored are settings that are none, and no mistakes: those of former versions, and keys
@@ -167,7 +169,7 @@ type Demo struct {
 
 // Install are the flags of install.
 type Install struct {
-	Client  string   `required:"" enum:"claude-desktop,claude-code,vscode,cursor,codex" help:"Which client to configure: ${enum}."`
+	Client  string   `required:"" enum:"claude-desktop,claude-code,vscode,cursor,codex,gemini-cli,windsurf,zed,goose" help:"Which client to configure: ${enum}."`
 	Scope   string   `enum:"user,project" default:"user" help:"Configure the client for you everywhere, or for the project in the current directory: ${enum}."`
 	Name    string   `default:"understudy" help:"Name of the server in the client."`
 	Command string   `placeholder:"PATH" help:"Command that the client runs. Default: this program."`
@@ -194,6 +196,12 @@ type PluginsList struct {
 // PluginNames are the arguments of plugins check and plugins test.
 type PluginNames struct {
 	Names []string `arg:"" optional:"" name:"name" help:"Which; all when none is named."`
+}
+
+// Completion are the arguments of completion.
+type Completion struct {
+	Shell string   `arg:"" enum:"bash,zsh,fish" help:"Which shell: ${enum}."`
+	Words []string `arg:"" optional:"" help:"Instead of the script: what may stand in the place of the last of these words, after --."`
 }
 
 // Schema are the flags of schema.

@@ -100,7 +100,7 @@ func (c *Config) askServe(source Source) error {
 }
 
 func (c *Config) needsDataDir() bool {
-	return !slices.Contains([]string{"gateway", "install", "token", "schema", "version"}, c.Command)
+	return !slices.Contains([]string{"gateway", "install", "token", "completion", "schema", "version"}, c.Command)
 }
 
 func newParser(config *Config, source Source) (*kong.Kong, error) {

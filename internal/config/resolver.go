@@ -46,7 +46,7 @@ func (r *resolver) Resolve(context *kong.Context, _ *kong.Path, flag *kong.Flag)
 // needsSettings is false for commands that must work whatever the settings are.
 func needsSettings(context *kong.Context) bool {
 	node := context.Selected()
-	return node != nil && node.Name != "version"
+	return node != nil && node.Name != "version" && node.Name != "completion"
 }
 
 func (r *resolver) readFile(context *kong.Context) error {

@@ -151,6 +151,12 @@ func (c client) converse(t *testing.T, way string) conversation {
 		}
 		p.URL = serve(t, args...) + map[string]string{"http": "/mcp", "sse": "/sse"}[p.Transport]
 	}
+	return c.follow(t, p)
+}
+
+// follow has the client do what the plan says.
+func (c client) follow(t *testing.T, p plan) conversation {
+	t.Helper()
 	text, err := json.Marshal(p)
 	must(t, err)
 	interpreter, script := c.program(t)

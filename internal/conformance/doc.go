@@ -5,7 +5,9 @@
 //     its scenarios ask for and against the real server;
 //   - the Inspector, on every transport and in both eras of the protocol;
 //   - clients of many makers, the official ones and frameworks for agents, which
-//     hold a conversation with the real server on every transport that they have.
+//     hold a conversation with the real server on every transport that they have;
+//   - what "make dist" has made, which runs these tests itself: the bundle's format by
+//     its own program, documents by their schemas, and README's way to install.
 //
 // These programs come from npm and PyPI, so the tests run with "make
 // conformance" alone, which installs them below build/ and names the place in

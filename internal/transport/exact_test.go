@@ -17,7 +17,7 @@ import (
 	"github.com/mark3labs/mcp-go/server"
 )
 
-var oddIDs = []string{"0", "-1", "9007199254740993", "-123456789012345678901", "1.50", "1e2", `""`, `"\ud800x"`, `"a\"b"`}
+var oddIDs = []string{"0", "-1", "9007199254740993", "-10000008901", "1.50", "1e2", `""`, `"\ud800x"`, `"a\"b"`}
 
 // TestIDsComeBack as they were sent: in answers, in streams and in errors.
 func TestIDsComeBack(t *testing.T) {
@@ -249,4 +249,37 @@ func TestInflight(t *testing.T) {
 			t.Errorf("old ones make no room for new ones: %d", len(f.early))
 		}
 	})
+}
+
+// TestMethodsOfExtensions are answered in both eras, on every transport, with the id as it
+// was written; what they don't know is the client's mistake, and others' methods are none.
+func TestMethodsOfExtensions(t *testing.T) {
+	tl := newTools()
+	s := tl.server()
+	AddMethods(s, map[string]func(json.RawMessage) (any, error){
+		"things/get": func(params json.RawMessage) (any, error) {
+			if !strings.Contains(string(params), "here") {
+				return nil, fmt.Errorf("%w: no such thing", mcp.ErrInvalidParams)
+			}
+			return map[string]string{"thing": "here"}, nil
+		},
+	})
+	over := serving(t, listen(t, "tcp", "127.0.0.1:0"), tl, s, HTTPOptions{})
+	lines := converseWith(t, tl, s, serveStdio)
+	for body, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":1000000,"method":"things/get","params":{"name":"here"}}`: `"id":1000000,"result":{"thing":"here"}`,
+		`{"jsonrpc":"2.0","id":"b","method":"things/get","params":{"name":"gone"}}`:     `"id":"b","error":{"code":-32602,"message":"invalid params: no such thing"`,
+		`{"jsonrpc":"2.0","id":"c","method":"things/put","params":{}}`:                  `"id":"c","error":{"code":-32601`,
+	} {
+		q := inModern(t, post(body))
+		for _, line := range []string{body, q.body} {
+			lines.say(line)
+			answer := lines.next()
+			expect(t, strings.Contains(answer, want), "%s on a line: %s", line, answer)
+		}
+		_, answer := over.send(t, post(body).with(mcp.HeaderSessionID, over.session(t)))
+		expect(t, strings.Contains(answer, want), "%s with a session: %s", body, answer)
+		_, answer = over.send(t, q)
+		expect(t, strings.Contains(answer, want), "%s without: %s", body, answer)
+	}
 }

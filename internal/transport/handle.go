@@ -27,7 +27,12 @@ func (s *session) handle(ctx context.Context, to *server.MCPServer, m message, b
 	}()
 	told := &atomic.Int32{}
 	ctx = context.WithValue(ctx, errorCodeKey{}, told)
+	var own mcp.JSONRPCMessage
+	ctx = context.WithValue(ctx, ownAnswerKey{}, &own)
 	response := to.HandleMessage(ctx, json.RawMessage(body))
+	if own != nil {
+		response = own
+	}
 	switch r := response.(type) { // the id as the client wrote it: mcp-go makes a float64 of a number
 	case nil:
 		return nil, 0
@@ -102,12 +107,7 @@ type errorCodeKey struct{}
 // TellCodes has the errors of the server's handlers that are mcp.ErrInvalidParams or
 // server.ErrResourceNotFound answered with the code of the specification for that.
 func TellCodes(s *server.MCPServer) {
-	hooks := s.GetHooks()
-	if hooks == nil {
-		hooks = &server.Hooks{}
-		server.WithHooks(hooks)(s)
-	}
-	hooks.AddOnError(func(ctx context.Context, _ any, _ mcp.MCPMethod, _ any, err error) {
+	hooksOf(s).AddOnError(func(ctx context.Context, _ any, _ mcp.MCPMethod, _ any, err error) {
 		code, ok := ctx.Value(errorCodeKey{}).(*atomic.Int32)
 		switch {
 		case !ok:
@@ -118,5 +118,43 @@ func TellCodes(s *server.MCPServer) {
 		case errors.Is(err, server.ErrResourceNotFound):
 			code.Store(mcp.RESOURCE_NOT_FOUND)
 		}
+	})
+}
+
+func hooksOf(s *server.MCPServer) *server.Hooks {
+	if s.GetHooks() == nil {
+		server.WithHooks(&server.Hooks{})(s)
+	}
+	return s.GetHooks()
+}
+
+type ownAnswerKey struct{}
+
+// errAnswered ends mcp-go's part in a request that has its answer.
+var errAnswered = errors.New("answered")
+
+// AddMethods has the server answer methods that mcp-go does not know, as an extension has
+// them. An error that is mcp.ErrInvalidParams is the client's mistake.
+func AddMethods(s *server.MCPServer, methods map[string]func(params json.RawMessage) (any, error)) {
+	hooksOf(s).AddOnRequestInitialization(func(ctx context.Context, _, message any) error {
+		var request struct {
+			Method string
+			Params json.RawMessage
+		}
+		text, _ := message.(json.RawMessage)
+		own, ok := ctx.Value(ownAnswerKey{}).(*mcp.JSONRPCMessage)
+		if !ok || json.Unmarshal(text, &request) != nil || methods[request.Method] == nil {
+			return nil
+		}
+		result, err := methods[request.Method](request.Params)
+		switch {
+		case errors.Is(err, mcp.ErrInvalidParams):
+			*own = mcp.NewJSONRPCError(mcp.RequestId{}, mcp.INVALID_PARAMS, err.Error(), nil)
+		case err != nil:
+			*own = mcp.NewJSONRPCError(mcp.RequestId{}, mcp.INTERNAL_ERROR, err.Error(), nil)
+		default:
+			*own = mcp.NewJSONRPCResultResponse(mcp.RequestId{}, result)
+		}
+		return errAnswered
 	})
 }

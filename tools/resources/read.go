@@ -14,9 +14,11 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"understudy/deploy"
 	"understudy/sessions"
 	"understudy/tools/answer"
 	"understudy/tools/resources/uri"
+	"understudy/tools/skill"
 )
 
 const (
@@ -29,6 +31,9 @@ const (
 
 // read returns what a resource holds, for a client that may see it.
 func (l *Server) read(ctx context.Context, address string) ([]mcp.ResourceContents, error) {
+	if address == skill.URI {
+		return textContents(address, skill.MIMEType, string(deploy.Skill))
+	}
 	a, err := uri.Parse(address)
 	if err != nil {
 		return nil, err

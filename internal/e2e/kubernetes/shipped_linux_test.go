@@ -270,6 +270,9 @@ func (a *agent) must(t *testing.T, code string) reply {
 func (a *agent) insistOn(code string) (r reply, tries int, err error) {
 	for tries = 1; tries <= 60; tries++ {
 		r, err = a.run(code)
+		for err == nil && strings.Contains(r.said, "[running]") {
+			r, err = a.call("manage_interpreters", map[string]any{"operation": "wait"})
+		}
 		switch {
 		case err == nil && r.isError && strings.Contains(r.said, "is busy"):
 			err = errors.New(r.said)
