@@ -69,6 +69,25 @@ func TestAnAnswerWithoutEnd(t *testing.T) {
 	}
 }
 
+// TestAnAnswerIsGivenOnce though its pod breaks after it: also one whose id JSON writes in
+// two ways.
+func TestAnAnswerIsGivenOnce(t *testing.T) {
+	c := newCluster(t)
+	g := c.gateway(nil)
+	g.says(t, "127.0.0.2", "alice", call("1"))
+	answered := make(chan string)
+	go func() {
+		_, text, err := g.post(t.Context(), "alice", strings.Replace(call("answer, then held"), `"id":1`, `"id":"<1>"`, 1))
+		answered <- fmt.Sprint(text, err)
+	}()
+	soon(t, "no call came", func() bool { return len(c.pod("127.0.0.2").requests()) == 2 })
+	c.settle()
+	c.pod("127.0.0.2").kill()
+	c.set(c.claims()[0].GetName(), "", "SandboxNotReady", "gone")
+	text := <-answered
+	expect(t, strings.Count(text, `"id":`) == 1 && strings.HasSuffix(text, "<nil>"), "%s", text)
+}
+
 // TestAServerThatStops says so to whoever has no answer yet.
 func TestAServerThatStops(t *testing.T) {
 	c := newCluster(t)
@@ -135,10 +154,10 @@ func TestCallsOfOneMomentRenewOnce(t *testing.T) {
 func TestAPlaceIsKept(t *testing.T) {
 	c := newCluster(t)
 	c.free = 0
-	g := c.gateway(func(o *Options) { o.ClaimWait = 3 * time.Second })
+	g := c.gateway(func(o *Options) { o.ClaimWait = 2 * time.Second })
 	g.says(t, "No pod became free", "alice", call("1"))
 	claim := read(&c.claims()[0], time.Time{})
-	must(t, g.claims.renew(t.Context(), claim, time.Now().Add(time.Second)))
+	must(t, g.claims.renew(t.Context(), claim, time.Now().Add(500*time.Millisecond)))
 	g.says(t, "No pod became free", "alice", call("1"))
 	expect(t, time.Until(read(&c.claims()[0], time.Time{}).ends) > 30*time.Second, "the claim ends, with its place")
 }

@@ -57,7 +57,7 @@ func (c claim) usable() bool {
 // hopeless reports whether no waiting will make the claim ready.
 func (c claim) hopeless() bool {
 	switch c.reason {
-	case "WarmPoolNotFound", "TemplateNotFound", "EnvVarsInjectionRejected":
+	case "WarmPoolNotFound", "TemplateNotFound":
 		return true
 	}
 	return false

@@ -55,7 +55,7 @@ type cluster struct {
 type pod struct {
 	*httptest.Server
 	tenant  *auth.Tenant
-	running int
+	running atomic.Int32
 
 	mu   sync.Mutex
 	seen []*http.Request
@@ -153,7 +153,7 @@ func (c *cluster) start() string {
 	must(c.t, err)
 	gate := &auth.Gate{Tokens: file, Scope: auth.ScopeMCP, Tenant: p.tenant}
 	mux := http.NewServeMux()
-	mux.HandleFunc("/usage", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"running":%d}`, p.running) })
+	mux.HandleFunc("/usage", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"running":%d}`, p.running.Load()) })
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		principal, err := gate.Authenticate(r)
 		if err != nil {

@@ -16,10 +16,11 @@
 //
 //	transport     lets it in, reads it, counts it                     forward.go there
 //	Forward       whose it is, until its pod has answered             gateway.go
-//	claims        the client's pod: made, waited for, followed        claims.go, claim.go
+//	claims        what is known of the client's, followed             claims.go, claim.go
+//	pod           waited for, asked for, made                         fetch.go
 //	wait          what the client hears meanwhile                     wait.go
 //	send          to the pod, as the gateway, for the client          send.go
-//	pass          the answer, event by event                          pass.go
+//	pass          the answer, event by event                          pass.go, memory.go
 //	refuse        what is said where there is none                    refuse.go
 //	keep          renews the leases of what is in use                 lease.go
 package gateway

@@ -69,7 +69,7 @@ func (g *testGateway) open(t *testing.T, method, path, principal, body string, h
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	response, err := http.DefaultTransport.RoundTrip(r)
+	response, err := http.DefaultTransport.RoundTrip(r) //nolint:bodyclose // the caller does
 	must(t, err)
 	insist(t, response.StatusCode < 300, "%s %s: %s", method, path, response.Status)
 	return bufio.NewReader(response.Body), func() { _ = response.Body.Close() }

@@ -263,7 +263,7 @@ func (g *Gateway) exchange(r *http.Request, c client, to claim, a *reply, heard 
 		err = a.pass(response, &g.memory, to.name)
 	}
 	switch {
-	case err == nil, errors.Is(err, errNotSent), errors.Is(err, errTrust), r.Context().Err() != nil:
+	case err == nil, errors.Is(err, errNotSent), errors.Is(err, errTrust), errors.Is(err, errLarge), r.Context().Err() != nil:
 		return err
 	case context.Cause(ctx) == nil: // a pod's connections may break before the cluster says that it is gone
 		select {

@@ -36,6 +36,16 @@ func answerAs(w http.ResponseWriter, r *http.Request, address, principal string)
 		fmt.Fprint(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\"}\n\nevent: mess")
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
+	case strings.Contains(string(body), "half, then held"):
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"jsonrpc":"2.0","id":1,"result":{"content":[`)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	case strings.Contains(string(body), "answer, then held"):
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":\"\\u003c1\\u003e\",\"result\":{}}\n\nevent: mess")
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
 	case strings.Contains(string(body), "endless"):
 		if strings.Contains(string(body), "event") {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -64,10 +74,10 @@ func call(argument string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run_python_code","arguments":{"code":"` + argument + `"},"_meta":{"progressToken":7}}}`
 }
 
-func (g *testGateway) post(ctx context.Context, principal, body string, headers ...string) (*http.Response, string, error) {
+func (g *testGateway) post(ctx context.Context, principal, body string, headers ...string) (head, string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, g.url+"/mcp", strings.NewReader(body))
 	if err != nil {
-		return nil, "", err
+		return head{}, "", err
 	}
 	r.Header.Set("Authorization", "Bearer "+principal)
 	r.Header.Set("Content-Type", "application/json")
@@ -77,15 +87,22 @@ func (g *testGateway) post(ctx context.Context, principal, body string, headers 
 	}
 	response, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
-		return nil, "", err
+		return head{}, "", err
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
-	return response, string(text), err
+	return head{response.Status, response.StatusCode, response.Header}, string(text), err
+}
+
+// head is that of an answer.
+type head struct {
+	Status     string
+	StatusCode int
+	Header     http.Header
 }
 
 // says posts a message that must be answered, with something.
-func (g *testGateway) says(t *testing.T, want, principal, body string, headers ...string) *http.Response {
+func (g *testGateway) says(t *testing.T, want, principal, body string, headers ...string) head {
 	t.Helper()
 	response, text, err := g.post(t.Context(), principal, body, headers...)
 	must(t, err)
@@ -134,7 +151,7 @@ func TestClientsOfOneMomentShareAClaim(t *testing.T) {
 
 // TestALostPodIsToldOf by the call that ran in it, and by the next.
 func TestALostPodIsToldOf(t *testing.T) {
-	for _, code := range []string{"held", "progress, then held"} {
+	for _, code := range []string{"held", "half, then held", "progress, then held"} {
 		t.Run(code, func(t *testing.T) {
 			c := newCluster(t)
 			g := c.gateway(nil)
@@ -255,7 +272,7 @@ func TestLeases(t *testing.T) {
 	until("a call did not renew the lease", func() bool { return ends().After(before.Add(time.Second)) })
 	held <- struct{}{}
 	<-done
-	c.pod("127.0.0.2").running = 1
+	c.pod("127.0.0.2").running.Store(1)
 	before = ends()
 	until("code that runs did not renew the lease", func() bool { return ends().After(before.Add(time.Second)) })
 	patches := 0

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +161,10 @@ func TestALeaseThatHasEnded(t *testing.T) {
 			late := c.deafGateway(nil)
 			late.says(t, "127.0.0.2 for alice", "alice", call("1"))
 			c.settle()
+			soon(t, "a renewal takes for ever", func() bool {
+				goroutines := make([]byte, 1<<20)
+				return !strings.Contains(string(goroutines[:runtime.Stack(goroutines, true)]), "(*Gateway).touch")
+			})
 			claim := c.claims()[0].GetName()
 			now, _ := late.claims.look(claim)
 			must(t, late.claims.renew(t.Context(), now, time.Now().Add(time.Second)))

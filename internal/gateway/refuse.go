@@ -50,7 +50,7 @@ func sentence(err error, waited time.Duration) string {
 	case errors.Is(err, errTrust):
 		return "Your pod does not take requests of this gateway: their tokens differ. " + nothingRan + " Only the operator of this server can mend that."
 	case errors.Is(err, errCluster):
-		return fmt.Sprintf("You have no pod yet, and the cluster that would give you one has not answered for %s. %s Try again in a minute.", after, nothingRan)
+		return fmt.Sprintf("The cluster that would find you your pod, or give you one, has not answered for %s. %s Try again in a minute.", after, nothingRan)
 	case errors.Is(err, errNotSent):
 		return fmt.Sprintf("Your pod has taken no request for %s; it may be starting again, or gone. %s Try again.", after, nothingRan)
 	case errors.Is(err, errNotReady), errors.Is(err, errEnding):
