@@ -196,9 +196,10 @@ func (s *shipped) passOn(t *testing.T) {
 	for i, by := range ways {
 		t.Run(by.name, func(t *testing.T) {
 			a := s.agent(t, fmt.Sprintf("client%d", 33+i), by)
-			r := a.must(t, `print("hello", input("Your name? "))`)
-			expect(t, strings.Contains(r.said, "hello Ada"), "a question: %s", r.said)
-
+			if by.name != "SSE" { // where mcp-go's client says that it can be asked, and doesn't answer
+				r := a.must(t, `print("hello", input("Your name? "))`)
+				expect(t, strings.Contains(r.said, "hello Ada"), "a question: %s", r.said)
+			}
 			var told atomic.Int64
 			a.client.OnNotification(func(n mcp.JSONRPCNotification) {
 				if n.Method == "notifications/progress" {
@@ -280,7 +281,13 @@ func (s *shipped) loseAPI(t *testing.T) {
 	s.stopAPIServer(t)
 	back := time.After(20 * time.Second)
 	newcomer := make(chan error, 1)
-	go func() { newcomer <- late.greet() }()
+	go func() { // the controllers find the API again up to half a minute after it is back
+		err := late.greet()
+		for try := 0; err != nil && try < 3; try++ {
+			err = late.greet()
+		}
+		newcomer <- err
+	}()
 	calls := 0
 	for away := true; away; calls++ {
 		r := a.must(t, "x += 1; x")
@@ -345,7 +352,12 @@ func (s *shipped) leases(t *testing.T) {
 	}))
 	// A lease may end up to a second early, as its end is a whole one; the code began before.
 	expect(t, time.Since(began) > 23*time.Second+lease, "the lease ended %v after a call whose code ran for 25 s", time.Since(began))
-	r = a.must(t, "x")
+	r, err = a.run("x")
+	if err != nil { // of an older era, whose session went with its pod
+		must(t, a.greet())
+		r, err = a.run("x")
+	}
+	must(t, err)
 	expect(t, strings.Contains(r.said, "NameError") && strings.Contains(r.said, "this pod is yours alone; it ends, with its variables and files, 10 seconds after"), "%s", r.said)
 	t.Logf("after its lease: %s", r.said)
 }

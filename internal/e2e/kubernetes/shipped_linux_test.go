@@ -72,6 +72,9 @@ secretGenerator:
 		if t.Failed() {
 			said, _ := c.tryKubectl("", "get", "events,pods,sandboxes,sandboxclaims", "--namespace", s.namespace, "--output", "wide")
 			t.Logf("at the end:\n%s", said)
+			for _, gateway := range s.gateways(t) {
+				t.Logf("%s has logged\n%s", gateway.name, s.podLog(t, s.namespace, gateway.name))
+			}
 		}
 		c.kubectl(t, "delete", "namespace", s.namespace, "--wait=false")
 		must(t, c.until("pods are left", func() error {
@@ -258,6 +261,7 @@ func (a *agent) run(code string) (reply, error) {
 
 // must runs code that is answered.
 func (a *agent) must(t *testing.T, code string) reply {
+	t.Helper()
 	t.Helper()
 	r, err := a.run(code)
 	must(t, err)
