@@ -40,7 +40,7 @@ func TestToken(t *testing.T) {
 	for words, wrong := range map[string]config.Token{
 		"nothing was added":         {Name: "alice", AddTo: path},
 		"can't be a name":           {Name: "a b"},
-		"neither mcp nor metrics":   {Name: "a", For: "all"},
+		"none of mcp, metrics and gateway":   {Name: "a", For: "all"},
 		"is not a day":              {Name: "a", Expires: "soon"},
 		"2020-01-01 is over":        {Name: "a", Expires: "2020-01-01"},
 		"no such file or directory": {Name: "a", AddTo: filepath.Join(path, "x", "y")},

@@ -267,7 +267,7 @@ func (s *shipped) losePod(t *testing.T) {
 	expect(t, o.isError && strings.Contains(o.said, "The pod that ran this was lost after"), "%s", o.said)
 	t.Logf("a call whose pod was deleted: %s", o.said)
 
-	r := a.must(t, "x")
+	r := a.again(t, "x")
 	expect(t, strings.Contains(r.said, "the pod that you had before is gone") && strings.Contains(r.said, "NameError"), "%s", r.said)
 	t.Logf("the next answer: %s", r.said)
 }
@@ -352,12 +352,7 @@ func (s *shipped) leases(t *testing.T) {
 	}))
 	// A lease may end up to a second early, as its end is a whole one; the code began before.
 	expect(t, time.Since(began) > 23*time.Second+lease, "the lease ended %v after a call whose code ran for 25 s", time.Since(began))
-	r, err = a.run("x")
-	if err != nil { // of an older era, whose session went with its pod
-		must(t, a.greet())
-		r, err = a.run("x")
-	}
-	must(t, err)
+	r = a.again(t, "x")
 	expect(t, strings.Contains(r.said, "NameError") && strings.Contains(r.said, "this pod is yours alone; it ends, with its variables and files, 10 seconds after"), "%s", r.said)
 	t.Logf("after its lease: %s", r.said)
 }
