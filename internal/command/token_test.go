@@ -38,12 +38,12 @@ func TestToken(t *testing.T) {
 		expect(t, err != nil && out == "", "expires %q: %q %v", wrong, out, err)
 	}
 	for words, wrong := range map[string]config.Token{
-		"nothing was added":         {Name: "alice", AddTo: path},
-		"can't be a name":           {Name: "a b"},
-		"none of mcp, metrics and gateway":   {Name: "a", For: "all"},
-		"is not a day":              {Name: "a", Expires: "soon"},
-		"2020-01-01 is over":        {Name: "a", Expires: "2020-01-01"},
-		"no such file or directory": {Name: "a", AddTo: filepath.Join(path, "x", "y")},
+		"nothing was added":                {Name: "alice", AddTo: path},
+		"can't be a name":                  {Name: "a b"},
+		"none of mcp, metrics and gateway": {Name: "a", For: "all"},
+		"is not a day":                     {Name: "a", Expires: "soon"},
+		"2020-01-01 is over":               {Name: "a", Expires: "2020-01-01"},
+		"no such file or directory":        {Name: "a", AddTo: filepath.Join(path, "x", "y")},
 	} {
 		if words == "no such file or directory" {
 			words = "" // systems word it differently

@@ -17,6 +17,7 @@ var claimResource = schema.GroupVersionResource{Group: "extensions.agents.x-k8s.
 const (
 	managedByLabel     = "app.kubernetes.io/managed-by"
 	managedBy          = "understudy-gateway"
+	poolLabel          = "understudy/pool"     // gateways of another pool have leases of their own
 	clientAnnotation   = "understudy/client"   // for people: whose the claim is
 	instanceAnnotation = "understudy/instance" // which server of the claim's answered last
 )
@@ -113,7 +114,7 @@ func newClaim(name, client, pool string, ends time.Time) *unstructured.Unstructu
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": claimResource.GroupVersion().String(), "kind": "SandboxClaim",
 		"metadata": map[string]any{
-			"name": name, "labels": map[string]any{managedByLabel: managedBy},
+			"name": name, "labels": map[string]any{managedByLabel: managedBy, poolLabel: pool},
 			"annotations": map[string]any{clientAnnotation: client},
 		},
 		"spec": map[string]any{

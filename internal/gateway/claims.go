@@ -44,8 +44,9 @@ func newClaims(api dynamic.ResourceInterface, o Options) *claims {
 		api: api, pool: o.Pool, claimWait: o.ClaimWait, log: o.Logger, metrics: newClaimMetrics(),
 		known: map[string]claim{}, waiting: map[string]map[chan struct{}]struct{}{}, pace: rate.NewLimiter(fetchRate, 2*fetchRate),
 	}
+	pool := o.Pool
 	ours := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector = managedByLabel + "=" + managedBy
+		o.LabelSelector = managedByLabel + "=" + managedBy + "," + poolLabel + "=" + pool
 		return o
 	}
 	c.informer = cache.NewSharedInformer(&cache.ListWatch{

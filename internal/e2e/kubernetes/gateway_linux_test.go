@@ -43,6 +43,7 @@ func (s *shipped) firstAnswers(t *testing.T) {
 
 // coldAnswers does so where no pod waits.
 func (s *shipped) coldAnswers(t *testing.T) {
+	s.kubectl(t, "delete", "sandboxwarmpool", "--namespace", s.namespace, "brief")
 	s.kubectl(t, "patch", "sandboxwarmpool", "--namespace", s.namespace, "understudy", "--type", "merge", "--patch", `{"spec":{"replicas":0}}`)
 	s.kubectl(t, "delete", "sandboxclaims", "--namespace", s.namespace, "--all")
 	s.timeFirstAnswers(t, 5, 0)
@@ -307,9 +308,15 @@ func (s *shipped) loseAPI(t *testing.T) {
 // later than that gets another.
 func (s *shipped) leases(t *testing.T) {
 	const lease = 10 * time.Second
+	s.applyText(t, s.namespace, `
+apiVersion: extensions.agents.x-k8s.io/v1beta1
+kind: SandboxWarmPool
+metadata: {name: brief}
+spec: {replicas: 1, sandboxTemplateRef: {name: understudy}}
+`)
 	address := nodeAddress + ":8899"
 	overlay := filepath.Join(s.dir, "overlay")
-	gateway := exec.Command(filepath.Join(s.dir, "understudy"), "gateway", "--addr", address, "--lease", lease.String(),
+	gateway := exec.Command(filepath.Join(s.dir, "understudy"), "gateway", "--addr", address, "--pool", "brief", "--lease", lease.String(),
 		"--kubeconfig", s.kubeconfigOf(t, s.namespace, "understudy-gateway"), "--namespace", s.namespace,
 		"--pod-token", filepath.Join(overlay, "token"), "--auth-tokens", filepath.Join(overlay, "clients"))
 	var log bytes.Buffer
