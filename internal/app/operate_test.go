@@ -35,7 +35,7 @@ func TestWatchersHaveAnAddressOfTheirOwn(t *testing.T) {
 	listener, err := listenForWatchers("127.0.0.1:0")
 	must(t, err)
 	a.config.Serve.AllowHost = []string{"understudy.monitoring"}
-	n := &network{watchers: listener, door: &door{}, settings: a.config.Serve.Network, who: a.config.Serve.Auth} // a door that nobody passes
+	n := &network{watchers: listener, door: &door{tenant: auth.NewTenant("one")}, settings: a.config.Serve.Network, who: a.config.Serve.Auth} // a door that nobody passes
 	stop := n.watch(a.watched())
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	for path, want := range map[string]string{metricsPath: "understudy_interpreters 0", healthPath: "ok", readyPath: "ok"} {
