@@ -9,6 +9,7 @@ import (
 	"understudy/internal/config"
 	"understudy/internal/gateway"
 	"understudy/internal/metrics"
+	"understudy/internal/traces"
 	"understudy/internal/transport"
 )
 
@@ -32,7 +33,12 @@ func Gateway(ctx context.Context, c *config.Config, log *slog.Logger) error {
 	defer work.stop()
 
 	w := watched{g, metrics.New(metrics.Options{Version: Version(), Logger: log, Also: []prometheus.Collector{g}}), log}
-	options := network.options(s.Transport, w, g)
+	to := transport.Forwarder(g)
+	if tracer := traces.Open(Version(), log); tracer != nil {
+		defer tracer.Close()
+		to = tracedForwarder{g, tracer}
+	}
+	options := network.options(s.Transport, w, to)
 	options.Interrupt = g.Interrupt
 	defer network.watch(w)()
 	log.Info("serving MCP as a gateway", "transport", s.Transport, "version", Version())

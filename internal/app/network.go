@@ -12,6 +12,7 @@ import (
 	"understudy/internal/auth"
 	"understudy/internal/config"
 	"understudy/internal/connect"
+	"understudy/internal/gateway"
 	"understudy/internal/transport"
 	"understudy/sessions"
 )
@@ -73,7 +74,7 @@ func (n *network) serve(ctx context.Context, a *App) error {
 	if n.door != nil && n.door.tokens != nil {
 		a.tenant.Store(n.door.tenant)
 		gateways := &auth.Gate{Tokens: n.door.tokens, Scope: auth.ScopeGateway} // no issuer makes them
-		options.Routes[usagePath] = transport.Route{Handler: http.HandlerFunc(a.tellUsage), Authenticator: gateways}
+		options.Routes[gateway.UsagePath] = transport.Route{Handler: http.HandlerFunc(a.tellUsage), Authenticator: gateways}
 	}
 	options.Left, options.Interrupt = a.left, a.interrupt
 	defer n.watch(w)()

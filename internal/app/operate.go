@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/internal/auth"
+	"understudy/internal/gateway"
 	"understudy/internal/metrics"
 	"understudy/internal/phrase"
 	"understudy/internal/transport"
@@ -23,7 +24,6 @@ const (
 	healthPath  = "/healthz"
 	readyPath   = "/readyz"
 	metricsPath = "/metrics"
-	usagePath   = "/usage" // for a gateway
 )
 
 // watched is what shows who watches how a server does.
@@ -148,17 +148,11 @@ func levelOf(status int) slog.Level {
 	return slog.LevelDebug
 }
 
-// Usage is what a gateway asks a server for, to know whether it is needed.
-type Usage struct {
-	Interpreters int `json:"interpreters"`
-	Running      int `json:"running"` // those that run code, or that calls wait for
-}
-
-// tellUsage answers a gateway.
+// tellUsage says to a gateway whether the server is needed.
 func (a *App) tellUsage(w http.ResponseWriter, _ *http.Request) {
-	interpreters, running := a.manager.Usage()
+	_, running := a.manager.Usage()
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(Usage{interpreters, running}) // who has left gets nothing
+	_ = json.NewEncoder(w).Encode(gateway.Usage{Running: running}) // who has left gets nothing
 }
 
 // tenancy says whose this server is, where a gateway has given it to a client.

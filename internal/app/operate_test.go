@@ -2,18 +2,23 @@ package app
 
 import (
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"understudy/internal/auth"
 	"understudy/internal/config"
+	"understudy/internal/traces"
 	"understudy/internal/transport"
 	"understudy/sessions"
 )
@@ -104,6 +109,65 @@ func TestLinesOfRequests(t *testing.T) {
 		line := lines(status)
 		expect(t, (level != "" || line == "") && (level == "" || strings.Contains(line, "level="+level)) && !strings.Contains(line, "SECRET"), "%d: %s", status, line)
 	}
+}
+
+// TestAGatewayTracesWhatItPassesOn: its span is in the client's, whichever way that was
+// named, and what it passes on names its own.
+func TestAGatewayTracesWhatItPassesOn(t *testing.T) {
+	var sent atomic.Int64
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { sent.Add(1) }))
+	defer collector.Close()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
+	tracer := traces.Open("test", slog.New(slog.DiscardHandler))
+	const trace, parent = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
+	named := fmt.Sprintf("00-%s-%s-01", trace, parent)
+	call := func(meta string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x","_meta":{` + meta + `}}}`
+	}
+	for name, test := range map[string]struct{ header, body string }{
+		"in a header":      {named, call("")},
+		"in the metadata":  {"", call(`"traceparent":"` + named + `"`)},
+		"by a proxy, too":  {named, call(`"traceparent":"00-00000000000000000000000000000001-0000000000000001-01"`)},
+		"not in a call":    {named, `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
+		"not at all, call": {"", call("")},
+	} {
+		passed := make(chan string, 1)
+		h := transport.NewHTTP(nil, transport.HTTPOptions{Streamable: true, Forward: tracedForwarder{tellsParent(passed), tracer}})
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(t, err)
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- h.Serve(ctx, l) }()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+l.Addr().String()+"/mcp", strings.NewReader(test.body))
+		must(t, err)
+		r.Header.Set("Content-Type", "application/json")
+		if test.header != "" {
+			r.Header.Set("Traceparent", test.header)
+		}
+		response, err := http.DefaultTransport.RoundTrip(r)
+		must(t, err)
+		must(t, response.Body.Close())
+		got := strings.Split(<-passed, "-")
+		stop()
+		must(t, <-ended)
+		switch name {
+		case "not in a call":
+			expect(t, strings.Join(got, "-") == named, "%s: %v", name, got)
+		case "not at all, call":
+			expect(t, len(got) == 4 && got[1] != trace, "%s: %v", name, got)
+		default:
+			expect(t, len(got) == 4 && got[1] == trace && got[2] != parent, "%s: %v", name, got)
+		}
+	}
+	tracer.Close()
+	expect(t, sent.Load() > 0, "no span was sent")
+}
+
+// tellsParent answers nothing, and tells which span it was passed on in.
+type tellsParent chan<- string
+
+func (to tellsParent) Forward(_ http.ResponseWriter, r *http.Request, _ transport.Forwarded) {
+	to <- r.Header.Get("Traceparent")
 }
 
 type forwarder struct{}

@@ -2,12 +2,14 @@ package app
 
 import (
 	"context"
+	"net/http"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
 	"github.com/mark3labs/mcp-go/tracing"
 
 	"understudy/internal/traces"
+	"understudy/internal/transport"
 )
 
 // openTraces opens what traces, before the sessions, so that it hears of their end.
@@ -25,6 +27,26 @@ func (a *App) tracingOptions() []server.ServerOption {
 	return []server.ServerOption{
 		server.WithTracer(callTracer{a.traces}), server.WithMetaPropagator(traceContext{}),
 	}
+}
+
+// tracedForwarder traces the calls that a gateway passes on. Their spans go with them in
+// headers.
+type tracedForwarder struct {
+	to     transport.Forwarder
+	traces *traces.Tracer
+}
+
+// Forward passes a request on in a span of its own.
+func (t tracedForwarder) Forward(w http.ResponseWriter, r *http.Request, f transport.Forwarded) {
+	if f.Method == string(mcp.MethodToolsCall) {
+		ctx, span := t.traces.Call(traces.Extract(r.Context(), f.Caller.Trace.Fields()))
+		defer span.End()
+		for name, value := range traces.Inject(ctx) {
+			r.Header.Set(name, value)
+		}
+		r = r.WithContext(ctx)
+	}
+	t.to.Forward(w, r, f)
 }
 
 // callTracer traces the calls among all that mcp-go tells of.
@@ -63,17 +85,8 @@ func (s callSpan) End() { s.span.End() }
 // traceContext carries spans in the metadata of requests, in both directions.
 type traceContext struct{}
 
-func (traceContext) ExtractMeta(ctx context.Context, meta *mcp.Meta) context.Context {
-	if meta == nil {
-		return ctx
-	}
-	fields := map[string]string{}
-	for _, name := range []string{"traceparent", "tracestate"} {
-		if value, ok := meta.AdditionalFields[name].(string); ok {
-			fields[name] = value
-		}
-	}
-	return traces.Extract(ctx, fields)
+func (traceContext) ExtractMeta(ctx context.Context, _ *mcp.Meta) context.Context {
+	return traces.Extract(ctx, transport.CallerFrom(ctx).Trace.Fields())
 }
 
 func (traceContext) InjectMeta(ctx context.Context, meta *mcp.Meta) *mcp.Meta {

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -125,12 +124,4 @@ func (g *Gateway) isCalled(claim string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.calls[claim] > 0
-}
-
-// readUsage reports whether a pod says that code runs in it, or calls wait.
-func readUsage(text []byte) bool {
-	var usage struct {
-		Running int `json:"running"`
-	}
-	return json.Unmarshal(text, &usage) == nil && usage.Running > 0
 }

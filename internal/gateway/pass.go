@@ -130,13 +130,12 @@ func (a *reply) event(text []byte) error {
 
 // asEvent is a message as a stream of events carries it.
 func asEvent(message []byte) []byte {
-	var b bytes.Buffer
-	b.WriteString("event: message\ndata: ")
-	if json.Compact(&b, message) != nil { // which is on one line then
-		b.Write(bytes.ReplaceAll(message, []byte("\n"), []byte(" ")))
+	var line bytes.Buffer
+	if json.Compact(&line, message) != nil {
+		line.Reset()
+		line.Write(bytes.ReplaceAll(message, []byte("\n"), []byte(" ")))
 	}
-	b.WriteString("\n\n")
-	return b.Bytes()
+	return transport.Event(line.Bytes())
 }
 
 // refuse says why the request has no answer, or no whole one.

@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"understudy/internal/phrase"
+	"understudy/internal/transport"
 )
 
 // Why a request has no pod.
@@ -84,21 +85,17 @@ func status(err error) int {
 	return http.StatusServiceUnavailable
 }
 
-// codeRefused is of the range that JSON-RPC leaves to servers.
-const codeRefused = -32000
-
 // answerOf is a message that answers a request with text: the result of a tool, as a model
 // reads that, else an error.
 func answerOf(id json.RawMessage, method, version, text string) []byte {
-	var message any = mcp.NewJSONRPCError(mcp.NewRequestId(id), codeRefused, text, nil)
-	if method == string(mcp.MethodToolsCall) {
-		result := mcp.NewToolResultError(text)
-		if mcp.IsModernProtocol(version) {
-			result.ResultType = mcp.ResultTypeComplete
-		}
-		message = mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Result: result}
+	if method != string(mcp.MethodToolsCall) {
+		return transport.RefusalText(id, text)
 	}
-	answer, err := json.Marshal(message)
+	result := mcp.NewToolResultError(text)
+	if mcp.IsModernProtocol(version) {
+		result.ResultType = mcp.ResultTypeComplete
+	}
+	answer, err := json.Marshal(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(id), Result: result})
 	if err != nil { // of an id that was read, and a text
 		panic(err)
 	}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -113,11 +114,19 @@ func (g *Gateway) note(by claim, response *http.Response) {
 	}()
 }
 
-// usage asks a pod whether code runs in it.
+// UsagePath is where a pod's server says whether it is needed.
+const UsagePath = "/usage"
+
+// Usage is what it says.
+type Usage struct {
+	Running int `json:"running"` // interpreters that run code, or that calls wait for
+}
+
+// isRunning asks a pod whether code runs in it.
 func (g *Gateway) isRunning(ctx context.Context, in claim) bool {
 	ctx, cancel := context.WithTimeout(ctx, apiTime)
 	defer cancel()
-	u := url.URL{Scheme: "http", Host: net.JoinHostPort(in.address, strconv.Itoa(g.options.Port)), Path: "/usage"}
+	u := url.URL{Scheme: "http", Host: net.JoinHostPort(in.address, strconv.Itoa(g.options.Port)), Path: UsagePath}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
 		return false
@@ -128,6 +137,7 @@ func (g *Gateway) isRunning(ctx context.Context, in claim) bool {
 		return false
 	}
 	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<10))
-	return err == nil && response.StatusCode == http.StatusOK && readUsage(text)
+	var usage Usage
+	err = json.NewDecoder(io.LimitReader(response.Body, 1<<10)).Decode(&usage)
+	return err == nil && response.StatusCode == http.StatusOK && usage.Running > 0
 }

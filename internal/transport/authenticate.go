@@ -33,7 +33,10 @@ var requests atomic.Uint64
 // none, and puts the sender into their context.
 func (h *HTTP) identified(next Route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		caller := Caller{Request: strconv.FormatUint(requests.Add(1), 36)}
+		caller := Caller{
+			Request: strconv.FormatUint(requests.Add(1), 36),
+			Trace:   Trace{r.Header.Get("Traceparent"), r.Header.Get("Tracestate")},
+		}
 		exchange := exchangeFrom(r.Context())
 		exchange.Caller = caller
 		if next.Authenticator != nil {

@@ -27,11 +27,11 @@ func (s *session) handle(ctx context.Context, to *server.MCPServer, m message, b
 	}()
 	told := &atomic.Int32{}
 	ctx = context.WithValue(ctx, errorCodeKey{}, told)
-	var own mcp.JSONRPCMessage
-	ctx = context.WithValue(ctx, ownAnswerKey{}, &own)
+	own := &ownMethod{of: m}
+	ctx = context.WithValue(ctx, ownMethodKey{}, own)
 	response := to.HandleMessage(ctx, json.RawMessage(body))
-	if own != nil {
-		response = own
+	if own.answer != nil {
+		response = own.answer
 	}
 	switch r := response.(type) { // the id as the client wrote it: mcp-go makes a float64 of a number
 	case nil:
@@ -128,7 +128,13 @@ func hooksOf(s *server.MCPServer) *server.Hooks {
 	return s.GetHooks()
 }
 
-type ownAnswerKey struct{}
+// ownMethod is a request that may be of a method of ours, and its answer if it is.
+type ownMethod struct {
+	of     message
+	answer mcp.JSONRPCMessage
+}
+
+type ownMethodKey struct{}
 
 // errAnswered ends mcp-go's part in a request that has its answer.
 var errAnswered = errors.New("answered")
@@ -136,24 +142,19 @@ var errAnswered = errors.New("answered")
 // AddMethods has the server answer methods that mcp-go does not know, as an extension has
 // them. An error that is mcp.ErrInvalidParams is the client's mistake.
 func AddMethods(s *server.MCPServer, methods map[string]func(params json.RawMessage) (any, error)) {
-	hooksOf(s).AddOnRequestInitialization(func(ctx context.Context, _, message any) error {
-		var request struct {
-			Method string
-			Params json.RawMessage
-		}
-		text, _ := message.(json.RawMessage)
-		own, ok := ctx.Value(ownAnswerKey{}).(*mcp.JSONRPCMessage)
-		if !ok || json.Unmarshal(text, &request) != nil || methods[request.Method] == nil {
+	hooksOf(s).AddOnRequestInitialization(func(ctx context.Context, _, _ any) error {
+		own, ok := ctx.Value(ownMethodKey{}).(*ownMethod)
+		if !ok || methods[own.of.Method] == nil {
 			return nil
 		}
-		result, err := methods[request.Method](request.Params)
+		result, err := methods[own.of.Method](own.of.params)
 		switch {
 		case errors.Is(err, mcp.ErrInvalidParams):
-			*own = mcp.NewJSONRPCError(mcp.RequestId{}, mcp.INVALID_PARAMS, err.Error(), nil)
+			own.answer = mcp.NewJSONRPCError(mcp.RequestId{}, mcp.INVALID_PARAMS, err.Error(), nil)
 		case err != nil:
-			*own = mcp.NewJSONRPCError(mcp.RequestId{}, mcp.INTERNAL_ERROR, err.Error(), nil)
+			own.answer = mcp.NewJSONRPCError(mcp.RequestId{}, mcp.INTERNAL_ERROR, err.Error(), nil)
 		default:
-			*own = mcp.NewJSONRPCResultResponse(mcp.RequestId{}, result)
+			own.answer = mcp.NewJSONRPCResultResponse(mcp.RequestId{}, result)
 		}
 		return errAnswered
 	})

@@ -48,6 +48,16 @@ type Caller struct {
 	Conversation string
 	// Request names the request in the log.
 	Request string
+	// Trace is the span that the request names.
+	Trace Trace
+}
+
+// Trace is a span of who sent a request, as W3C Trace Context names it; empty for none.
+type Trace struct{ Parent, State string }
+
+// Fields are the headers, or the metadata, that name it.
+func (t Trace) Fields() map[string]string {
+	return map[string]string{"traceparent": t.Parent, "tracestate": t.State}
 }
 
 // The prefixes of Caller.Client.
@@ -93,10 +103,14 @@ func (c Caller) ofSession(id string) Caller {
 	return c
 }
 
-// of is the caller of one message: a principal in its conversation.
+// of is the caller of one message: a principal in its conversation, in a span. What a proxy
+// has put into the headers is below what the client has put into the message.
 func (c Caller) of(m message) Caller {
 	if c.Principal != "" {
 		c.Conversation = m.conversation
+	}
+	if c.Trace.Parent == "" {
+		c.Trace = m.trace
 	}
 	return c
 }

@@ -260,7 +260,7 @@ func (l *lines) begin(m message, body []byte, reply func(answer []byte)) {
 		reply(errorText(m.ID, codeRefused, fmt.Sprintf("%d requests of this connection are open, the limit; wait for their answers", mostInflight)))
 		return
 	}
-	ctx, cancel := context.WithCancel(l.ctx)
+	ctx, cancel := context.WithCancel(WithCaller(l.ctx, CallerFrom(l.ctx).of(m)))
 	forget, _ := l.calls.begin(string(m.ID), cancel)
 	handle := func() {
 		defer cancel()

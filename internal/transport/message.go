@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type message struct {
 	version      string // of the protocol, as its metadata say
 	clientName   string // what the client calls itself there
 	conversation string // to which of the client's it belongs, as they say
+	trace        Trace  // the span that they name
 	cancelled    string // the id of the request that a cancellation names
 }
 
@@ -74,11 +76,14 @@ func (m *message) readParams() error {
 		if info := meta.ClientInfo(); info != nil {
 			m.clientName = info.Name
 		}
-		for _, key := range conversationKeys {
-			if name, ok := meta.GetMetaField(key).(string); ok && name != "" {
-				m.conversation = name
-			}
+		text := func(key string) string { // "" for what is none
+			value, _ := meta.GetMetaField(key).(string)
+			return value
 		}
+		for _, key := range conversationKeys {
+			m.conversation = cmp.Or(text(key), m.conversation)
+		}
+		m.trace = Trace{text("traceparent"), text("tracestate")}
 	}
 	if m.Method == methodCancelled {
 		m.cancelled = string(found["requestId"])
@@ -179,6 +184,9 @@ func stopping(w http.ResponseWriter, m message) {
 	w.Header().Set("Connection", "close")
 	busy(w, m, "the server is stopping")
 }
+
+// RefusalText is the error of JSON-RPC by which a request is refused.
+func RefusalText(id json.RawMessage, text string) []byte { return errorText(id, codeRefused, text) }
 
 // errorText is an error of JSON-RPC; without an id it is of null.
 func errorText(id json.RawMessage, code int, text string) []byte {

@@ -162,7 +162,7 @@ func (h *HTTP) answer(
 			began = true
 			w.Header().Set("Content-Type", "text/event-stream")
 		}
-		_, _ = w.Write(asEvent(text)) // a client that is gone ends ctx
+		_, _ = w.Write(Event(text)) // a client that is gone ends ctx
 		_ = http.NewResponseController(w).Flush()
 	}
 	answer, code := s.converse(ctx, h.mcp, as, m, body, event)
@@ -176,8 +176,8 @@ func (h *HTTP) answer(
 	}
 }
 
-// asEvent is a message as a stream of events carries it.
-func asEvent(text []byte) []byte {
+// Event is a message as a stream of events carries it.
+func Event(text []byte) []byte {
 	return slices.Concat([]byte("event: message\ndata: "), text, []byte("\n\n"))
 }
 
@@ -211,7 +211,7 @@ func (h *HTTP) tell(w http.ResponseWriter, r *http.Request, s *session) {
 			texts = s.pending()
 		}
 		for _, text := range texts {
-			if _, err := w.Write(asEvent(text)); err != nil {
+			if _, err := w.Write(Event(text)); err != nil {
 				return
 			}
 		}
