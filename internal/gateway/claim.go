@@ -55,15 +55,6 @@ func (c claim) usable() bool {
 	return !c.ending && c.address != "" && (c.ready || c.instance != "")
 }
 
-// hopeless reports whether no waiting will make the claim ready.
-func (c claim) hopeless() bool {
-	switch c.reason {
-	case "WarmPoolNotFound", "TemplateNotFound":
-		return true
-	}
-	return false
-}
-
 // isPodOf reports whether a request to the pod of then is still one to the claim's.
 func (c claim) isPodOf(then claim) bool {
 	return c.uid == then.uid && c.address == then.address && !c.ending
@@ -103,8 +94,11 @@ func (c claim) why() string { return cmp.Or(c.message, c.reason, "the cluster ha
 
 // trouble is why nothing can be sent to its pod.
 func (c claim) trouble() error {
-	if c.ending {
+	switch {
+	case c.ending:
 		return errEnding
+	case c.reason == "WarmPoolNotFound", c.reason == "TemplateNotFound": // or not heard of yet, after the API was away
+		return fmt.Errorf("%w: %s", errPool, c.why())
 	}
 	return fmt.Errorf("%w: %s", errNotReady, c.why())
 }

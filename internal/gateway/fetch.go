@@ -36,8 +36,6 @@ func (c *claims) pod(ctx context.Context, name, client string, mayMake bool) (cl
 		switch {
 		case known && now.usable():
 			return now, nil
-		case known && now.hopeless():
-			return now, fmt.Errorf("%w: %s", errPool, now.why())
 		case known:
 			trouble = now.trouble()
 		case wasKnown:

@@ -238,7 +238,7 @@ func TestWaitingForAPod(t *testing.T) {
 	t.Run("of a pool that there is not", func(t *testing.T) {
 		c := newCluster(t)
 		c.free = 0
-		g := c.gateway(nil)
+		g := c.gateway(func(o *Options) { o.ClaimWait = time.Second })
 		go func() {
 			for len(c.claims()) == 0 {
 				time.Sleep(time.Millisecond)
