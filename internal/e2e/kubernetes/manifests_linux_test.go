@@ -1,6 +1,8 @@
 package kubernetes
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -25,7 +27,16 @@ func (s *shipped) beClaimed(t *testing.T) {
 	}
 	names := strings.Fields(s.kubectl(t, "get", "pods", "--namespace", s.namespace, "--selector", waiting, "--output", "jsonpath={.items[*].metadata.name}"))
 	insist(t, len(names) > 0, "no pod waits")
+	before := s.pods(t, s.namespace)
 	must(t, s.evict(names[0]))
+	must(t, s.until("the evicted pod is there, which a claim might get", func() error {
+		for _, now := range s.pods(t, s.namespace) {
+			if !now.ready || now.name == names[0] && slices.Contains(before, now) {
+				return fmt.Errorf("%+v", now)
+			}
+		}
+		return nil
+	}))
 }
 
 // evict asks for the eviction of a pod as a drain of its node does.
